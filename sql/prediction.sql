@@ -27,7 +27,7 @@ BEGIN
                ) AS form(arguments, given)
     LOOP
         EXECUTE pg_catalog.format('CREATE FUNCTION %s(model_id bigint, %s) RETURNS %s LANGUAGE c STABLE PARALLEL SAFE COST 10
-            AS ''MODULE_PATHNAME'', ''%1$s_wrapper''', f.name, f.arguments, f.result);
+            SUPPORT corgipile_support AS ''MODULE_PATHNAME'', ''%1$s_wrapper''', f.name, f.arguments, f.result);
         EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s(model_id bigint, %s) IS %L', f.name,
             pg_catalog.replace(f.arguments, ' DEFAULT ''as trained''', ''), pg_catalog.concat(f.meaning, ', for ', f.given));
     END LOOP;

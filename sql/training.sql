@@ -3,7 +3,7 @@
 CREATE FUNCTION corgipile_support(internal) RETURNS internal
 LANGUAGE c STRICT
 AS 'MODULE_PATHNAME', 'corgipile_support_wrapper';
-COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned';
+COMMENT ON FUNCTION corgipile_support(internal) IS 'planner support: loads the library before a query is planned, and gives predictions the columns of a row in place of the row';
 
 -- What a training, an evaluation or a measurement on another server calls here. The first stands in a cursor, which keeps what is
 -- known between two calls of the second, and reads the rows as the role that is connected.

@@ -8,6 +8,7 @@ mod columns;
 mod compress;
 mod curves;
 mod drift;
+mod estimates;
 mod evaluate;
 mod explain;
 mod export;
@@ -31,17 +32,17 @@ mod train;
 mod train_uda;
 
 use ::train::{NodeScan, SearchScan, Sgd};
-use pg::executor::FunctionNode;
+use pg::call::function::Call;
 use pg::executor::custom_scan::CustomScan;
+use pg::executor::{FunctionNode, support};
 use pg::process::session::Releases;
 use pgrx::prelude::*;
 use scan::shuffle_scan::ShuffleScan;
 
-/// The planner support function of the functions that are nodes. It supports nothing. Calling it loads this library,
-/// and with it our planner hook, before the planner looks for hooks in the first statement of a session.
+/// The planner support function of functions that are nodes, and of those that are given rows.
 #[pg_extern(sql = false)]
-fn corgipile_support(_request: i64) -> i64 {
-    0 // a null pointer: no
+fn corgipile_support(request: Call<'_>) -> i64 {
+    support::answer(request)
 }
 
 /// When a session lets go of what functions keep for the next statement.
@@ -56,21 +57,29 @@ pub const RELEASES: Releases = Releases {
 
 /// The functions that are nodes when they stand in FROM.
 pub static NODES: [FunctionNode; 4] = [
-    FunctionNode { symbol: c"corgipile_train_wrapper", address: train::corgipile_train_wrapper, methods: Sgd::methods },
+    FunctionNode {
+        symbol: c"corgipile_train_wrapper",
+        address: train::corgipile_train_wrapper,
+        methods: Sgd::methods,
+        expected: estimates::of_train,
+    },
     FunctionNode {
         symbol: c"corgipile_search_wrapper",
         address: search::corgipile_search_wrapper,
         methods: SearchScan::methods,
+        expected: estimates::of_search,
     },
     FunctionNode {
         symbol: c"corgipile_shuffle_wrapper",
         address: shuffle::corgipile_shuffle_wrapper,
         methods: ShuffleScan::methods,
+        expected: estimates::of_shuffle,
     },
     FunctionNode {
         symbol: c"corgipile_node_training_wrapper",
         address: nodes::corgipile_node_training_wrapper,
         methods: NodeScan::methods,
+        expected: estimates::of_node,
     },
 ];
 

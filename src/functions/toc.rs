@@ -3,7 +3,8 @@
 use super::compress::encode;
 use errors::{ArgumentError, Error, OrRaise, Result, TocError};
 use pg::call::function::Call;
-use pg::values::array::{ArrayFault, matrix_of_doubles, read_matrix, vector_of_doubles};
+use pg::values::array::{ArrayFault, read_matrix};
+use pg::values::new_array::{matrix_of_doubles, vector_of_doubles};
 use pg::values::varlena::{Bytes, Value, with_bytes};
 use pgrx::prelude::*;
 use std::cmp::Ordering;
@@ -135,7 +136,7 @@ fn corgipile_toc_times(call: Call<'_>) -> Value<'_> {
             Ok(matrix_of_doubles(call.context(), width, &out))
         } else {
             a.times_vector(&m, &mut out, &mut Vec::new());
-            Ok(vector_of_doubles(call.context(), &out))
+            Ok(vector_of_doubles(call.context(), &out)?)
         }
     })
 }
@@ -153,7 +154,7 @@ fn corgipile_times_toc(call: Call<'_>) -> Value<'_> {
         if !is_matrix {
             let mut out = zeros(a.columns(), 1)?;
             a.vector_times(&m, &mut out, &mut Vec::new());
-            return Ok(vector_of_doubles(call.context(), &out));
+            return Ok(vector_of_doubles(call.context(), &out)?);
         }
         // of the transposes of both
         let turned = transpose(&m, [rows, columns])?;

@@ -41,6 +41,7 @@ pub use design::{Activation, Design, Hidden, Network, Output};
 pub use exchange::{Combine, Exchange};
 pub use hyperparameters::{Extent, Hyperparameters};
 pub use invalid::{InvalidHyperparameter, Parameter};
+pub use kernels::RowDecision;
 pub use logarithm::{LogTransform, inverse_signed_log};
 pub use math::{probability, softmax};
 pub use model::ModelParameters;

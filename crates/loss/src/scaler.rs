@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use simd::Level;
+use simd::{Kernel, Level, Simd};
 use tuples::Batch;
 
 use crate::kernels::{Standardize, clip_all};
@@ -66,11 +66,28 @@ impl Scaler {
 /// Scales one row by means and deviations that lie elsewhere, and cuts it off at ±`clip`, as a
 /// [`Scaler`](crate::Scaler) does.
 pub fn standardize_row((mean, scale): (&[f64], &[f64]), clip: Option<f32>, features: &mut [f32]) {
-    for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
-        *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
-    }
-    if let Some(clip) = clip {
-        clip_all(features, clip);
+    Level::detect_narrow().run(StandardizeRow { mean, scale, clip, features });
+}
+
+struct StandardizeRow<'a> {
+    mean: &'a [f64],
+    scale: &'a [f64],
+    clip: Option<f32>,
+    features: &'a mut [f32],
+}
+
+impl Kernel for StandardizeRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let StandardizeRow { mean, scale, clip, features } = self;
+        for ((feature, mean), scale) in features.iter_mut().zip(mean).zip(scale) {
+            *feature = ((f64::from(*feature) - mean) * scale.recip()) as f32;
+        }
+        if let Some(clip) = clip {
+            clip_all(features, clip);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use crate::shared::Shared;
-use crate::table::{Key, LookupScope, Version};
+use crate::table::{Key, KeyRef, LookupScope, Version};
 use errors::Result;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -41,15 +41,16 @@ struct CachedModel {
 }
 
 /// The model that was found for `key` in this very scope, or what `look_up` finds.
-pub fn find(key: Key, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
+pub fn find(key: KeyRef<'_>, look_up: impl FnOnce(&Key) -> Result<Rc<Model>>) -> Result<Rc<Model>> {
     let scope = LookupScope::now();
     let known = LOOKUPS.with_borrow(|lookups| {
-        let entry = lookups.iter().find(|(k, s, _)| *k == key && *s == scope);
+        let entry = lookups.iter().find(|(k, s, _)| key.is(k) && *s == scope);
         entry.and_then(|(_, _, model)| model.upgrade())
     });
     if let Some(model) = known {
         return Ok(model);
     }
+    let key = key.to_key();
     let model = look_up(&key)?;
     LOOKUPS.with_borrow_mut(|lookups| {
         lookups.retain(|(k, s, _)| *k != key && *s == scope);

@@ -8,7 +8,7 @@ use super::lookup::model_of;
 use super::model::Model;
 use super::names::{self, Access};
 use crate::keyed_values::KeyedValues;
-use crate::table::{self, Field, Key, ModelRow, ModelTable, StoredRole};
+use crate::table::{self, Field, Key, KeyRef, ModelRow, ModelTable, StoredRole};
 use choices::Choice;
 use errors::{Error, ModelError, Result};
 use options::rows::UnseenGroup;
@@ -57,6 +57,7 @@ impl Grouping {
 }
 
 /// What a name means where models predict.
+#[derive(Clone)]
 pub enum Found {
     Model(Rc<Model>),
     Groups(Rc<GroupModels>),
@@ -80,7 +81,7 @@ pub struct GroupModels {
 
 /// What a text means to the current user, for predictions.
 pub fn found_to_predict(text: &str) -> Result<Found> {
-    match super::lookup::find(Key::Name(text.to_owned())) {
+    match super::lookup::find(KeyRef::Name(text)) {
         Ok(model) if model.grouping.as_ref().is_some_and(Grouping::is_of_all) => {
             Ok(Found::Groups(Rc::new(GroupModels::with_all(text, model)?)))
         }

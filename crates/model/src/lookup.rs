@@ -5,7 +5,7 @@ use super::groups::{self, Found};
 use super::model::Model;
 use super::names::{self, Access};
 use super::shared::{self, Stat};
-use super::table::{self, Key, ModelRow, ModelTable};
+use super::table::{self, Key, KeyRef, ModelRow, ModelTable};
 use errors::{Error, ModelError, Result};
 use pg::serves_another;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub fn by_name_or_id(text: &str) -> Result<Rc<Model>> {
 
 /// The model with this id, for predictions, which a role may be let make without seeing the model.
 pub fn id_to_predict(id: i64) -> Result<Rc<Model>> {
-    find(Key::Id(id))
+    find(KeyRef::Id(id))
 }
 
 /// The model that a text means to the current user ([`names`]), for predictions: an id, or the deployed version of a
@@ -53,7 +53,7 @@ pub fn only_to_predict<R>(show: impl Fn(&ModelRow) -> R) -> Vec<R> {
 
 /// A part of another server's query sees no models of this one but those that were published to it: those that are
 /// meant are the other server's. Here the same name may be another model's, and the same id always is.
-pub(super) fn find(key: Key) -> Result<Rc<Model>> {
+pub(super) fn find(key: KeyRef<'_>) -> Result<Rc<Model>> {
     cache::find(key, look_up)
 }
 

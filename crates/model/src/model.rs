@@ -10,7 +10,7 @@ use super::parts::{Fitted, Numbers};
 use crate::shared::{Arrays, Shared};
 use crate::table::ModelRow;
 use errors::{Result, TheModel};
-use loss::{LogTransform, ModelKind, Network, ParametersView, Standardizer, probability};
+use loss::{LogTransform, ModelKind, Network, ParametersView, RowDecision, Standardizer, probability};
 use options::loss::number_of_record;
 use options::rows::{Clip, Nulls, Transform, Unseen};
 use pg::values::part::Part;
@@ -31,6 +31,9 @@ pub struct Model {
     held: Held,
     /// the hidden layers, if there are any
     network: Option<Network>,
+    /// what decides about a row in one go, unless it is long: weights of many features are in the memory of all
+    /// processes, and there for once
+    row: Option<RowDecision>,
     /// ascending; of two, the first is the negative class; none for `linear`
     pub classes: Vec<String>,
     /// the classes as numbers, unless they are text
@@ -99,6 +102,12 @@ impl Model {
         let transform = record.get("transform").map_or(Some(Transform::None), Transform::read);
         let transform = transform.ok_or_else(|| refuse(format!("has transform, but not {}", Transform::WHAT)))?;
         let logs = feature_kind.logs(&fitted.features, &transform);
+        let clip = Clip::of_record(record.get("winsorize"))
+            .ok_or_else(|| refuse(format!("has winsorize, but not {}", Clip::WHAT)))?;
+        let Arrays { weights, intercepts, mean, scale, .. } = held.arrays();
+        let is_short = network.is_none() && outputs == 1 && dim <= MAX_ROW && clip.is_none();
+        let scaling = (!mean.is_empty()).then_some((mean, scale));
+        let row = is_short.then(|| RowDecision::new(weights, intercepts[0], scaling));
         Ok(Model {
             id,
             name: fitted.name.clone(),
@@ -108,6 +117,7 @@ impl Model {
             outputs,
             held,
             network,
+            row,
             values: as_numbers(fitted.label_type, classes),
             classes: classes.to_vec(),
             label: fitted.label.clone(),
@@ -118,8 +128,7 @@ impl Model {
             unseen: fitted.policy("handle_unknown")?.unwrap_or(Unseen::Error),
             transform,
             logs: logs.map_err(|()| refuse("has transform for a column that is not a numeric feature".to_owned()))?,
-            clip: Clip::of_record(record.get("winsorize"))
-                .ok_or_else(|| refuse(format!("has winsorize, but not {}", Clip::WHAT)))?,
+            clip,
             calibration: fitted.calibration()?,
             sigmoids: fitted.sigmoids(kind, outputs)?,
             loss_number: number_of_record(kind, Some(record)).ok_or_else(|| {
@@ -189,6 +198,12 @@ impl Model {
     pub fn scaling(&self) -> Option<(&[f64], &[f64])> {
         let Arrays { mean, scale, .. } = self.arrays();
         (!mean.is_empty()).then_some((mean, scale))
+    }
+
+    /// What decides about a row in one go, of a linear model with one output and few features.
+    #[inline]
+    pub fn row_decision(&self) -> Option<&RowDecision> {
+        self.row.as_ref()
     }
 
     /// By feature, what stands for NULLs, if the model imputes.
@@ -324,6 +339,7 @@ impl Model {
         let scores = self.calibration.as_ref().map_or(0, |calibration| calibration.scores().len());
         let sigmoids = self.sigmoids.as_ref().map_or(0, |sigmoids| size_of_val(sigmoids.all()));
         numbers
+            + self.row.as_ref().map_or(0, RowDecision::bytes)
             + 8 * (values + scores)
             + sigmoids
             + strings.sum::<usize>()
@@ -331,6 +347,9 @@ impl Model {
             + size_of::<Model>()
     }
 }
+
+/// Rows of this many features are short.
+const MAX_ROW: usize = 4096;
 
 /// The column, or the element of a vector, that is number `i`.
 fn name_of_number(features: &[String], kinds: &[ColumnKind], mut i: usize) -> String {

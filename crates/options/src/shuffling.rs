@@ -138,6 +138,12 @@ impl Shuffling {
         Geometry::new(pages, pg::PAGE_BYTES, &sizes).map_err(|e| invalid_size("block_size", e))
     }
 
+    /// How many blocks of `pages` pages are read, if not in sequence.
+    pub fn seeks(&self, pages: u32) -> u32 {
+        let blocks = || self.geometry(pages).map_or(0, |geometry| geometry.blocks);
+        if self.strategy.shuffles_blocks() { blocks() } else { 0 }
+    }
+
     /// What the geometry of `pages` pages is chosen by, but that its buffer may still be cut to its memory.
     fn sizes(&self, pages: u32) -> Sizes {
         let (block, pages_per_block) = match self.has_cut_blocks() {

@@ -23,4 +23,4 @@ pub mod tuple_shuffle;
 pub mod worker_rows;
 
 pub use buffers::Buffers;
-pub use source::Source;
+pub use source::{Source, looks_like_query};

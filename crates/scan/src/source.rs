@@ -273,7 +273,7 @@ impl Source {
 }
 
 /// Is the text a query? A table may be called "values", but then nothing follows.
-fn looks_like_query(source: &str) -> bool {
+pub fn looks_like_query(source: &str) -> bool {
     let start = skip_blanks(source);
     let word: &str = &start[..start.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(start.len())];
     let rest = &start[word.len()..];

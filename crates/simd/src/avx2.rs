@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::{Chunk, Doubles, Kernel, Simd};
+use crate::{Chunk, Doubles, Kernel, LANES, Simd};
 
 /// Proof that the processor has AVX2 and FMA.
 #[derive(Debug, Clone, Copy)]
@@ -171,6 +171,24 @@ impl Simd for Avx2 {
                 let exponent = _mm256_slli_epi32::<23>(_mm256_castps_si256(half));
                 _mm256_castsi256_ps(_mm256_add_epi32(exponent, one))
             })
+        }
+    }
+
+    #[inline(always)]
+    fn standardize(self, vector: [__m256; 2], mean: &[f64; LANES], factor: &[f64; LANES]) -> [__m256; 2] {
+        let (means, factors) = (mean.as_chunks::<4>().0, factor.as_chunks::<4>().0);
+        // four of the sixteen
+        macro_rules! quarter {
+            ($floats:expr, $i:expr) => {{
+                let from_mean = _mm256_sub_pd(_mm256_cvtps_pd($floats), _mm256_loadu_pd(means[$i].as_ptr()));
+                _mm256_cvtpd_ps(_mm256_mul_pd(from_mean, _mm256_loadu_pd(factors[$i].as_ptr())))
+            }};
+        }
+        avx2! { self =>
+            let [low, high] = vector;
+            let (a, b) = (quarter!(_mm256_castps256_ps128(low), 0), quarter!(_mm256_extractf128_ps::<1>(low), 1));
+            let (c, d) = (quarter!(_mm256_castps256_ps128(high), 2), quarter!(_mm256_extractf128_ps::<1>(high), 3));
+            [_mm256_set_m128(b, a), _mm256_set_m128(d, c)]
         }
     }
 

@@ -81,6 +81,15 @@ pub trait Simd: Copy {
         vectors.map(|vector| self.sum(vector))
     }
 
+    /// (vector - mean) * factor, computed in doubles and rounded once.
+    #[inline(always)]
+    fn standardize(self, vector: Self::Vector, mean: &[f64; LANES], factor: &[f64; LANES]) -> Self::Vector {
+        let mut chunk = [0.0; LANES];
+        self.store(vector, &mut chunk);
+        let lane = |lane: usize| ((f64::from(chunk[lane]) - mean[lane]) * factor[lane]) as f32;
+        self.load(&std::array::from_fn(lane))
+    }
+
     /// sum + a * b, rounded twice.
     #[inline(always)]
     fn mul_add(self, a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector {

@@ -29,12 +29,22 @@ impl Level {
         *Self::available().last().expect("portable code runs everywhere")
     }
 
+    /// The best with registers of 256 bits at most, found without a list of all: for single rows.
+    #[inline]
+    pub fn detect_narrow() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        if has_avx2() {
+            return Level(Set::Avx2);
+        }
+        Level::PORTABLE
+    }
+
     /// All that this processor has, the best last.
     pub fn available() -> Vec<Level> {
         #[allow(unused_mut)]
         let mut levels = vec![Level::PORTABLE];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if has_avx2() {
             levels.push(Level(Set::Avx2));
             if has_avx512() {
                 levels.push(Level(Set::Avx512));
@@ -85,6 +95,13 @@ impl Level {
     }
 }
 
+/// Whether the processor has all that Avx2 stands for.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
 /// Whether the processor has all that Avx512 stands for, and its instructions for narrower registers, too.
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
@@ -99,6 +116,24 @@ mod tests {
     use crate::{Chunk, Simd};
 
     proptest! {
+        #[test]
+        fn standardizing_is_the_same_everywhere(vector: [f32; 16], mean: [f64; 16], factor: [f64; 16]) {
+            struct Standardized([f32; 16], [f64; 16], [f64; 16]);
+            impl Kernel for Standardized {
+                type Output = [f32; 16];
+                fn run<S: Simd>(self, simd: S) -> [f32; 16] {
+                    let mut out = [0.0; 16];
+                    simd.store(simd.standardize(simd.load(&self.0), &self.1, &self.2), &mut out);
+                    out
+                }
+            }
+            let bits = |number: f32| if number.is_nan() { 0 } else { number.to_bits() };
+            let expected = std::array::from_fn(|i| ((f64::from(vector[i]) - mean[i]) * factor[i]) as f32).map(bits);
+            for level in Level::available().into_iter().chain([Level::detect_narrow()]) {
+                prop_assert_eq!(level.run(Standardized(vector, mean, factor)).map(bits), expected);
+            }
+        }
+
         #[test]
         fn several_sums_at_once_are_those_of_each(vectors: [[f32; 16]; 4]) {
             struct Sums([[f32; 16]; 4]);

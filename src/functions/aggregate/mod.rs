@@ -10,7 +10,7 @@ mod text;
 
 use errors::{AggregateError, ArgumentError, OrRaise, Result};
 use pg::call::function::Call;
-use pg::values::array::vector_of_reals;
+use pg::values::new_array::vector_of_reals;
 use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 use rows::{Sparse, Vectors};

@@ -4,6 +4,9 @@ use super::input::{FeatureInput, class, decide};
 use errors::{PredictError, Result};
 use model::{Model, Policies};
 
+/// Probabilities of this many classes need no memory of their own.
+const FEW: usize = 16;
+
 /// The number that a regression predicts; of other models the class as a number.
 pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<f64>> {
     if !model.kind.is_classifier() {
@@ -20,22 +23,39 @@ pub fn value(model: &Model, policies: Policies, features: impl FeatureInput) -> 
     decide(model, policies, features, |z| values[class(z)])
 }
 
-/// The class as text.
-pub fn label(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<String>> {
+/// What `f` makes of the class as text.
+pub fn label<R>(
+    model: &Model,
+    policies: Policies,
+    features: impl FeatureInput,
+    f: impl FnOnce(&str) -> R,
+) -> Result<Option<R>> {
     if !model.kind.is_classifier() {
         return Err(PredictError::NoLabels { model: model.in_error(), kind: model.kind }.into());
     }
-    decide(model, policies, features, |z| model.classes[class(z)].clone())
+    decide(model, policies, features, |z| f(&model.classes[class(z)]))
 }
 
-/// The probability of each class, in their ascending order.
-pub fn probabilities(model: &Model, policies: Policies, features: impl FeatureInput) -> Result<Option<Vec<f64>>> {
+/// What `f` makes of the probability of each class, in their ascending order.
+pub fn probabilities<R>(
+    model: &Model,
+    policies: Policies,
+    features: impl FeatureInput,
+    f: impl FnOnce(&[f64]) -> R,
+) -> Result<Option<R>> {
     if !model.has_probabilities() {
         return Err(PredictError::NoProbabilities { model: model.in_error(), kind: model.kind }.into());
     }
     decide(model, policies, features, |z| {
-        let mut probabilities = vec![0.0; model.classes.len()];
-        model.probabilities(z, &mut probabilities);
-        probabilities
+        let (mut few, mut many) = ([0.0; FEW], Vec::new());
+        let probabilities = match few.get_mut(..model.classes.len()) {
+            Some(few) => few,
+            None => {
+                allocation::resize(&mut many, model.classes.len(), 0.0);
+                &mut many
+            }
+        };
+        model.probabilities(z, probabilities);
+        f(probabilities)
     })
 }

@@ -11,6 +11,7 @@ use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::{is_row_type, type_name};
 use pg::values::array::element_type;
+use pg::values::record::Record;
 use pg::values::sparse_vector::SparseVectorReader;
 use pg::values::vector::VectorReader;
 use pgrx::pg_sys::{self, Oid};
@@ -193,7 +194,10 @@ impl FeatureInput for GivenFeatures<'_> {
                 Some(values) => read_sparse_pair(model, policies, (first, values), into),
                 None => Ok(false),
             },
-            Features::Row => read_row(model, policies, first, into),
+            Features::Row => match Record::of_call(call) {
+                Some(record) => read_row(model, policies, &record, into),
+                None => Ok(false),
+            },
             Features::Text => Ok(read_text(model, policies, call, into)?.ok_or_else(wrong_type)?),
             Features::Values(given, plan) => read_values(model, policies, (call, *given), plan, into),
         }

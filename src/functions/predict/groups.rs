@@ -5,6 +5,7 @@
 
 use super::given::{CallSite, GivenFeatures};
 use super::input::InputTuple;
+use super::parts::GivenValues;
 use super::row::{KnownPlan, plan};
 use errors::{PredictError, Result};
 use model::table::LookupScope;
@@ -69,7 +70,7 @@ impl RowOfGroup<'_> {
     /// Reads the features of the row. False if there is no answer to it.
     pub fn read(self, model: &Model, policies: Policies, into: &mut InputTuple) -> Result<bool> {
         let (parts, plan) = &**self.plan;
-        plan.read(model, policies, |attribute| parts.value(attribute, |i| self.values.get(i)), into)
+        plan.read(model, policies, &GivenValues { values: self.values, parts, texts: &[] }, into)
     }
 }
 
@@ -94,8 +95,8 @@ pub fn answer<R>(
     call: Call<'_>,
     answer: impl FnOnce(&Model, Policies, GivenFeatures<'_>) -> Result<Option<R>>,
 ) -> Result<Option<R>> {
-    let Some(row) = call.argument(1).filter(|_| site.is_given_row()) else { return Err(no_column(models, &[])) };
-    let record = Record::new(row);
+    let record = if site.is_given_row() { Record::of_call(call) } else { None };
+    let Some(record) = record else { return Err(no_column(models, &[])) };
     with_room(|room| {
         let values = record.read(room);
         let Some((model, known)) = choose(models, &record, values)? else { return Ok(None) };
@@ -114,8 +115,7 @@ pub fn answer<R>(
 
 /// The model that answers for the row that is argument 1 of a call; None if the answer is NULL.
 pub fn model_of_row(models: &Rc<GroupModels>, call: Call<'_>) -> Result<Option<Rc<Model>>> {
-    let Some(row) = call.argument(1) else { return Err(no_column(models, &[])) };
-    let record = Record::new(row);
+    let Some(record) = Record::of_call(call) else { return Err(no_column(models, &[])) };
     with_room(|room| Ok(choose(models, &record, record.read(room))?.map(|(model, _)| model)))
 }
 

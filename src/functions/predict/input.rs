@@ -77,6 +77,11 @@ pub fn decide<R>(
             return Ok(None);
         }
         model.count();
+        if let (Some(row), false) = (model.row_decision(), tuple.is_sparse || model.logs.is_some()) {
+            allocation::resize(&mut tuple.dense, row.row_len(), 0.0);
+            let z = row.decide(&tuple.dense);
+            return if z.is_finite() { Ok(Some(f(&[z]))) } else { Err(out_of_range(model)) };
+        }
         tuple.prepare(model);
         let linear = model.linear();
         allocation::resize(decisions, linear.outputs, 0.0);
@@ -88,13 +93,19 @@ pub fn decide<R>(
         // a sum of products beyond real is NaN, or an infinity of either sign
         let result = match decisions.iter().all(|z| z.is_finite()) {
             true => Ok(Some(f(decisions))),
-            false => Err(PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()),
+            false => Err(out_of_range(model)),
         };
         if scratch.bytes() > KEPT_BYTES {
             *scratch = Scratch::new();
         }
         result
     })
+}
+
+/// A decision is not finite.
+#[cold]
+fn out_of_range(model: &Model) -> Error {
+    PredictError::DecisionOutOfRange { model: model.in_error(), row: None }.into()
 }
 
 /// Passes the features, as the model multiplies them, to `f`: a function that gives those of a range, without some that
@@ -125,19 +136,19 @@ impl InputTuple {
     /// Makes the features those that the model multiplies: transformed, standardized and cut off.
     #[inline]
     fn prepare(&mut self, model: &Model) {
-        let (logs, scaling) = (model.logs.as_ref(), model.scaling());
+        let logs = model.logs.as_ref();
         if self.is_sparse {
             if let Some(logs) = logs {
                 logs.apply_sparse(&self.indices, &mut self.values);
             }
-            if let Some(scaling) = scaling {
+            if let Some(scaling) = model.scaling() {
                 loss::standardize_entries(scaling, model.clip, &self.indices, &mut self.values);
             }
         } else {
             if let Some(logs) = logs {
                 logs.apply_dense(&mut self.dense);
             }
-            if let Some(scaling) = scaling {
+            if let Some(scaling) = model.scaling() {
                 loss::standardize_row(scaling, model.clip, &mut self.dense);
             }
         }

@@ -7,7 +7,7 @@ use errors::{ArgumentError, PredictError, Result, TocError};
 use model::{Model, Policies};
 use pg::call::function::Call;
 use pg::check_for_interrupts;
-use pg::values::array::matrix_of_doubles;
+use pg::values::new_array::matrix_of_doubles;
 use pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
@@ -24,12 +24,12 @@ pub fn values(model: &Model, call: Call<'_>) -> Result<Vec<f64>> {
 
 /// As [`label`](answers::label), for each row.
 pub fn labels(model: &Model, call: Call<'_>) -> Result<Vec<String>> {
-    each(model, call, |policies, row| answers::label(model, policies, row))
+    each(model, call, |policies, row| answers::label(model, policies, row, str::to_owned))
 }
 
 /// As [`probabilities`](answers::probabilities): a row for each row.
 pub fn probabilities<'a>(model: &Model, call: Call<'a>) -> Result<Value<'a>> {
-    let rows = each(model, call, |policies, row| answers::probabilities(model, policies, row))?;
+    let rows = each(model, call, |policies, row| answers::probabilities(model, policies, row, <[f64]>::to_vec))?;
     Ok(matrix_of_doubles(call.context(), rows.first().map_or(0, Vec::len), &rows.concat()))
 }
 

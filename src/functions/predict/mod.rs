@@ -19,9 +19,11 @@ use errors::{ArgumentError, OrRaise, Result};
 pub(super) use given::with_features;
 use given::{CallSite, GivenFeatures};
 pub(super) use groups::{forget as forget_groups, model_of_row};
+use model::table::LookupScope;
 use model::{self, Found, Model, Policies};
 use pg::call::function::Call;
-use pg::values::varlena::Value;
+use pg::values::new_array::vector_of_doubles;
+use pg::values::varlena::{Bytes, Value};
 use pgrx::prelude::*;
 
 #[pg_extern(sql = false)]
@@ -30,13 +32,20 @@ fn corgipile_predict(call: Call<'_>) -> Option<f64> {
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_predict_label(call: Call<'_>) -> Option<String> {
-    answer(call, CallSite::new, |model, policies, given| label(model, policies, given))
+fn corgipile_predict_label(call: Call<'_>) -> Option<Value<'_>> {
+    answer(call, CallSite::new, |model, policies, given| {
+        let text = label(model, policies, given, |text| Bytes::new(call.context(), text.as_bytes()))?;
+        Ok(text.transpose()?.map(Bytes::into_value))
+    })
 }
 
 #[pg_extern(sql = false)]
-fn corgipile_predict_proba(call: Call<'_>) -> Option<Vec<f64>> {
-    answer(call, CallSite::new, |model, policies, given| probabilities(model, policies, given))
+fn corgipile_predict_proba(call: Call<'_>) -> Option<Value<'_>> {
+    answer(call, CallSite::new, |model, policies, given| {
+        probabilities(model, policies, given, |all| vector_of_doubles(call.context(), all))?
+            .transpose()
+            .map_err(Into::into)
+    })
 }
 
 #[pg_extern(sql = false)]
@@ -64,10 +73,19 @@ fn corgipile_predict_proba_batch(call: Call<'_>) -> Value<'_> {
     model_to_predict(call).and_then(|model| mini_batches::probabilities(&model, call)).or_raise()
 }
 
-/// What the call names: a model, or models of groups.
+/// What the call names: a model, or models of groups. What is a constant of the query is looked up once, as long as it
+/// means the same.
 #[inline(always)]
 pub(super) fn found_to_predict(call: Call<'_>) -> Result<Found> {
-    if matches!(call.type_of(0), pg_sys::INT8OID | pg_sys::JSONBOID) {
+    if call.type_of(0) == pg_sys::JSONBOID {
+        return model_to_predict(call).map(Found::Model);
+    }
+    call.made_of_constant(0, LookupScope::now(), || look_up(call))
+}
+
+#[inline(never)]
+fn look_up(call: Call<'_>) -> Result<Found> {
+    if call.type_of(0) == pg_sys::INT8OID {
         return model_to_predict(call).map(Found::Model);
     }
     let name = call.get::<&str>(0).ok_or(ArgumentError::NullArgument("name"))?;

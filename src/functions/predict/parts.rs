@@ -5,10 +5,36 @@
 
 use model::{FeatureKind, Model};
 use pg::catalog::types::base_type;
+use pg::values::number::number_of_text;
 use pg::values::part::{Part, TypedPart};
-use pg::values::record::RecordColumn;
+use pg::values::record::{NumberColumns, RecordColumn, RecordValues};
 use pg::values::typed::TypedDatum;
 use pgrx::pg_sys;
+
+/// The values that a call gives, one by one or as a row.
+pub struct GivenValues<'a> {
+    pub values: RecordValues<'a>,
+    pub parts: &'a AddedParts,
+    /// which attributes are texts where the model has numbers
+    pub texts: &'a [usize],
+}
+
+impl<'a> GivenValues<'a> {
+    /// The value of an attribute; None if it is NULL.
+    #[inline]
+    pub fn get(&self, attribute: usize) -> Option<TypedDatum<'a>> {
+        self.parts.value(attribute, |i| {
+            let value = self.values.get(i)?;
+            Some(if self.texts.contains(&i) { number_of_text(value).unwrap_or(value) } else { value })
+        })
+    }
+
+    /// Copies numbers to `out`, as [`RecordValues::copy_numbers`] does; false if some are given in another form, too.
+    #[inline]
+    pub fn copy_numbers(&self, columns: &NumberColumns, out: &mut [f32]) -> bool {
+        self.parts.parts.is_empty() && self.texts.is_empty() && self.values.copy_numbers(columns, out)
+    }
+}
 
 /// Parts that follow the columns of what is given.
 pub struct AddedParts {

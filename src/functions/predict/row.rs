@@ -4,7 +4,7 @@ use super::arrays::{
     Names, array_fault, null, number_fault, read_dense, read_sparse, read_sparse_vector, read_vector, sparse_reader,
 };
 use super::input::{InputTuple, fill, no_answer};
-use super::parts::AddedParts;
+use super::parts::{AddedParts, GivenValues};
 use decode::Bag;
 use errors::{Error, PredictError, Result, SourceError, excerpt};
 use model::{Buckets, Categories, ColumnKind, FeatureKind, Model, Policies};
@@ -14,7 +14,7 @@ use pg::values::array::ArrayReader;
 use pg::values::bag::BagKind;
 use pg::values::number::{NumberType, narrow};
 use pg::values::part::Part;
-use pg::values::record::{CategoryType, Record, RecordColumn, RecordRoom};
+use pg::values::record::{CategoryType, NumberColumns, Record, RecordColumn, RecordRoom};
 use pg::values::sparse::{SparseReader, is_index_array};
 use pg::values::sparse_vector::SparseVectorReader;
 use pg::values::typed::TypedDatum;
@@ -24,16 +24,15 @@ use std::rc::Rc;
 use tuples::HashedColumn;
 
 /// Reads a row with all feature columns, among others. False if there is no answer to it.
-pub fn read_row(model: &Model, policies: Policies, row: TypedDatum<'_>, into: &mut InputTuple) -> Result<bool> {
+pub fn read_row(model: &Model, policies: Policies, record: &Record<'_>, into: &mut InputTuple) -> Result<bool> {
     thread_local! {
         static ROOM: RefCell<RecordRoom> = RefCell::default();
     }
-    let record = Record::new(row);
-    let known = plan(model, policies, &record)?;
+    let known = plan(model, policies, record)?;
     let (parts, plan) = &*known;
     ROOM.with_borrow_mut(|room| {
-        let values = record.read(room);
-        plan.read(model, policies, |attribute| parts.value(attribute, |i| values.get(i)), into)
+        let given = GivenValues { values: record.read(room), parts, texts: &[] };
+        plan.read(model, policies, &given, into)
     })
 }
 
@@ -42,7 +41,7 @@ pub enum Plan {
     Vector(usize, VectorReader),
     Sparse([usize; 2], SparseReader),
     SparseVector(usize, SparseVectorReader),
-    Numbers(Vec<(usize, NumberType)>),
+    Numbers(NumberColumns),
     /// numbers and vectors
     Dense(Vec<(usize, MixedType)>),
     Mixed(Vec<(usize, MixedType)>),
@@ -94,7 +93,8 @@ impl Plan {
             }
             (FeatureKind::Columns(_), found) => {
                 let column = |column: &&RecordColumn| Ok((column.attribute, number_type(column)?));
-                found.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
+                let columns = found.iter().map(column).collect::<Result<_>>()?;
+                Ok(Plan::Numbers(NumberColumns::new(columns)))
             }
             (FeatureKind::Sparse { .. }, [indices, values]) => {
                 if !is_index_array(indices.type_oid) {
@@ -121,20 +121,22 @@ impl Plan {
         match model.feature_kind {
             FeatureKind::Array => {
                 let column = |column: &RecordColumn| Ok((column.attribute, number_type(column)?));
-                columns.iter().map(column).collect::<Result<_>>().map(Plan::Numbers)
+                let columns = columns.iter().map(column).collect::<Result<_>>()?;
+                Ok(Plan::Numbers(NumberColumns::new(columns)))
             }
             _ => Plan::new(model, policies, columns),
         }
     }
 
-    /// Reads the features of a row, whose attributes `value` gives. False if there is no answer to it.
-    pub fn read<'a>(
+    /// Reads the features of what is given. False if there is no answer to it.
+    pub fn read(
         &self,
         model: &Model,
         policies: Policies,
-        value: impl Fn(usize) -> Option<TypedDatum<'a>>,
+        given: &GivenValues<'_>,
         into: &mut InputTuple,
     ) -> Result<bool> {
+        let value = |attribute: usize| given.get(attribute);
         let null = |i: usize| no_answer(policies, || null(model, model.features[i].clone()));
         match self {
             Plan::Vector(attribute, reader) => match value(*attribute) {
@@ -157,9 +159,12 @@ impl Plan {
             },
             Plan::Numbers(columns) => {
                 let features = into.make_dense(model.dim())?;
-                for (i, (column, feature)) in columns.iter().zip(features).enumerate() {
-                    *feature = match value(column.0) {
-                        Some(value) => number(model, i, column.1, value)?,
+                if given.copy_numbers(columns, features) {
+                    return Ok(true);
+                }
+                for (i, ((attribute, number_type), feature)) in columns.iter().zip(features).enumerate() {
+                    *feature = match value(attribute) {
+                        Some(value) => number(model, i, number_type, value)?,
                         None => match fill(model, policies, i, || model.feature_name(i))? {
                             Some(value) => value,
                             None => return Ok(false),

@@ -2,7 +2,7 @@
 
 use super::arrays::read_text;
 use super::input::InputTuple;
-use super::parts::AddedParts;
+use super::parts::{AddedParts, GivenValues};
 use super::row::Plan;
 use errors::{PredictError, Result, excerpt};
 use model::{ColumnKind, FeatureKind, Model, Policies};
@@ -10,7 +10,7 @@ use pg::call::function::Call;
 use pg::catalog::types::base_type;
 use pg::values::number::{is_text, number_of_text};
 use pg::values::part::has_parts;
-use pg::values::record::RecordColumn;
+use pg::values::record::{RecordColumn, RecordValues};
 use pgrx::pg_sys;
 
 /// How to read the features of a call for the model that was asked last, by the model's serial number.
@@ -40,11 +40,8 @@ pub fn read_values(
     }
     let Some(PlanOfCall { parts, plan, texts, .. }) = plan else { return Ok(false) };
     texts.iter().try_for_each(|i| check_number(model, call, *i))?;
-    let argument = |i| {
-        let value = call.argument(i)?;
-        Some(if texts.contains(&i) { number_of_text(value).unwrap_or(value) } else { value })
-    };
-    plan.read(model, policies, |i| parts.value(i, argument), into)
+    let given = GivenValues { values: RecordValues::Arguments(call, 0), parts, texts };
+    plan.read(model, policies, &given, into)
 }
 
 impl PlanOfCall {

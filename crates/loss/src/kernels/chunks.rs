@@ -19,6 +19,7 @@ pub fn sum_all<S: Simd>(simd: S, [a, b, c, d]: [S::Vector; UNROLL]) -> f32 {
 }
 
 /// Up to 16 floats, and zeros.
+#[inline(always)]
 pub(super) fn padded(floats: &[f32]) -> Chunk {
     let mut chunk = [0.0; LANES];
     chunk[..floats.len()].copy_from_slice(floats);

@@ -13,5 +13,5 @@ pub use chunks::{Aligned, UNROLL, sum_all, to_chunks};
 pub use columns::{Columns, Sums};
 pub(crate) use columns::{Standardize, clip_all};
 pub(crate) use evaluate::decision;
-pub use evaluate::{Decisions, sparse_decision};
+pub use evaluate::{Decisions, RowDecision, sparse_decision};
 pub use products::{add_products, add_rows, lane_products, products};

@@ -20,6 +20,6 @@ pub use roles::{
     StoredRole, check_is_own, check_may_write, current_user, existing_role, is_superuser, role, role_as_shown,
     role_name, role_named,
 };
-pub use row::{Key, ModelRow, ModelTable, Version, find};
+pub use row::{Key, KeyRef, ModelRow, ModelTable, Version, find};
 pub use scope::LookupScope;
 pub use write::{Taken, ask, change, end_inserts, insert, lock_groups, lock_name, rows};

@@ -25,6 +25,31 @@ pub enum Key {
     Name(String),
 }
 
+/// A key that is borrowed, as a call has it for each row.
+#[derive(Debug, Clone, Copy)]
+pub enum KeyRef<'a> {
+    Id(i64),
+    Name(&'a str),
+}
+
+impl KeyRef<'_> {
+    pub fn to_key(self) -> Key {
+        match self {
+            KeyRef::Id(id) => Key::Id(id),
+            KeyRef::Name(name) => Key::Name(name.to_owned()),
+        }
+    }
+
+    #[inline]
+    pub fn is(self, key: &Key) -> bool {
+        match (self, key) {
+            (KeyRef::Id(id), Key::Id(other)) => id == *other,
+            (KeyRef::Name(name), Key::Name(other)) => name == other,
+            _ => false,
+        }
+    }
+}
+
 /// A version of a row: another version of it has another one, and so has a row that a rolled-back transaction wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {

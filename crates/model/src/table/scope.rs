@@ -6,8 +6,16 @@ use pgrx::pg_sys;
 /// What has to stay the same for a model that was found once to be still the one that is seen: transaction, snapshot,
 /// command, subtransaction and user. The command alone would not do: a subtransaction that is rolled back takes what it
 /// has stored with it, but no command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct LookupScope([u32; 8]);
+
+impl PartialEq for LookupScope {
+    /// Number by number: a comparison of all bytes at once has to wait until the numbers are written.
+    #[inline]
+    fn eq(&self, other: &LookupScope) -> bool {
+        self.0.iter().zip(&other.0).all(|(one, other)| one == other)
+    }
+}
 
 impl LookupScope {
     #[inline]

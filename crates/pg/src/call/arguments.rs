@@ -60,6 +60,24 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The arguments of a call that is planned, as far as they are constants; others are as NULL.
+    ///
+    /// # Safety
+    /// The planner's own call.
+    pub(crate) unsafe fn constants(call: *mut pg_sys::FuncExpr) -> Arguments<'a> {
+        // SAFETY: the caller's promise: the constants stay as long as the planning.
+        let value = |expression: *mut pg_sys::Node| unsafe {
+            let type_oid = pg_sys::exprType(expression);
+            let is_constant = (*expression).type_ == pg_sys::NodeTag::T_Const;
+            let constant = is_constant.then(|| &*expression.cast::<pg_sys::Const>());
+            let value = constant.filter(|constant| !constant.constisnull);
+            (type_oid, value.map(|constant| TypedDatum::new(constant.constvalue, type_oid)))
+        };
+        // SAFETY: the caller's promise.
+        let expressions = unsafe { pgrx::PgList::<pg_sys::Node>::from_pg((*call).args) };
+        Arguments { values: expressions.iter_ptr().map(value).collect() }
+    }
+
     /// May the user execute the function that the node stands for? [`Arguments::of_node`] asks the same, and raises
     /// PostgreSQL's own error. An ERROR if it stands for none.
     pub fn may_be_of_node(node: Node<'a>) -> bool {

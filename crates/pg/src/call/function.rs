@@ -1,6 +1,7 @@
 //! The call of a function by PostgreSQL: arguments as they lie, what is remembered from call to call, and results.
 
 use super::arguments::Arguments;
+use super::spread_row::{ROW, SpreadRow};
 use crate::catalog::types::is_varlena;
 use crate::compat::attributes;
 use crate::context::Context;
@@ -27,6 +28,8 @@ pub struct Call<'a>(pg_sys::FunctionCallInfo, Context<'a>);
 /// What is remembered from call to call of the same place in a query.
 struct Memory {
     arguments: Box<[ArgumentType]>,
+    /// the row that argument 1 is, if its columns are behind all arguments
+    row: Option<SpreadRow>,
     value: RefCell<Option<Box<dyn Any>>>,
     of_constant: RefCell<Option<Box<dyn Any>>>,
 }
@@ -73,11 +76,22 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Call<'fcx> {
 declared_by_hand!(Call<'_>, "internal");
 
 impl<'a> Call<'a> {
-    /// How many arguments there are.
-    #[inline(always)]
+    /// How many arguments there are, of which a row is one, however it is given.
     pub fn len(self) -> usize {
-        // SAFETY: the information of a call.
-        unsafe { (*self.0).nargs as usize }
+        self.spread_row().map_or_else(|| self.slots().len(), |row| row.first)
+    }
+
+    /// The arguments, and the columns of a row that was spread.
+    #[inline(always)]
+    pub(crate) fn slots(self) -> &'a [pg_sys::NullableDatum] {
+        // SAFETY: the information of a call, whose nargs says how many arguments there are; they stay for the call.
+        unsafe { (*self.0).args.as_slice((*self.0).nargs as usize) }
+    }
+
+    /// The row that argument 1 is, if the call has its columns in place of it.
+    #[inline(always)]
+    pub(crate) fn spread_row(self) -> Option<&'a SpreadRow> {
+        self.memory().row.as_ref()
     }
 
     /// Is argument `i` NULL?
@@ -86,8 +100,7 @@ impl<'a> Call<'a> {
     /// If the function has fewer.
     #[inline(always)]
     pub fn is_null(self, i: usize) -> bool {
-        // SAFETY: nargs says how many arguments there are.
-        unsafe { (*self.0).args.as_slice(self.len())[i].isnull }
+        self.slots()[i].isnull
     }
 
     /// Argument `i`; None if it is NULL.
@@ -97,12 +110,10 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn argument(self, i: usize) -> Option<TypedDatum<'a>> {
         let known = &self.memory().arguments[i];
+        let argument = self.slots()[i];
         // SAFETY: there are as many arguments as types, each of the type that its expression has, or that the function
         // is declared with; they stay for the call.
-        unsafe {
-            let argument = (*self.0).args.as_slice((*self.0).nargs as usize)[i];
-            (!argument.isnull).then(|| TypedDatum::new(argument.value, known.of_value(argument.value)))
-        }
+        (!argument.isnull).then(|| unsafe { TypedDatum::new(argument.value, known.of_value(argument.value)) })
     }
 
     /// Argument `i` as a value of Rust's own. An ERROR if it has another type.
@@ -174,6 +185,9 @@ impl<'a> Call<'a> {
     /// The type of argument `i`; a domain is given as such. Of a NULL that may be any array it is one of them: no one
     /// reads it.
     pub fn type_of(self, i: usize) -> pg_sys::Oid {
+        if i == ROW && self.spread_row().is_some() {
+            return pg_sys::RECORDOID;
+        }
         let known = &self.memory().arguments[i];
         if !known.is_any_array() {
             return known.oid;
@@ -255,15 +269,22 @@ impl<'a> Call<'a> {
             if info.is_null() {
                 error!("the function was called without information about it");
             }
-            let arguments = (0..(*self.0).nargs as usize).map(|i| {
-                let oid = type_of_argument(info, i);
-                if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
-                    error!("argument {} may have any type, but the caller does not say which", i + 1);
-                }
-                ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
-            });
+            let arguments: Box<[ArgumentType]> = (0..(*self.0).nargs as usize)
+                .map(|i| {
+                    let oid = type_of_argument(info, i);
+                    if matches!(oid, pg_sys::ANYOID | pg_sys::ANYCOMPATIBLEOID) {
+                        error!("argument {} may have any type, but the caller does not say which", i + 1);
+                    }
+                    ArgumentType { oid, is_varlena: is_varlena(oid), is_constant: is_constant(info, i) }
+                })
+                .collect();
+            let column = |i: usize| (arguments[i].oid, self.collation_of(i));
+            // Without an expression, an input function has more arguments than it is declared with, too.
+            let are_names = |names: &ArgumentType| names.is_constant && names.oid == pg_sys::TEXTARRAYOID;
+            let row = arguments.get(ROW).filter(|names| are_names(names)).map(|_| self.slots()[ROW]);
+            let row = row.and_then(|row| SpreadRow::of_call((*info).fn_oid, arguments.len(), row, column));
             let nothing = || RefCell::new(None);
-            let memory = Memory { arguments: arguments.collect(), value: nothing(), of_constant: nothing() };
+            let memory = Memory { arguments, row, value: nothing(), of_constant: nothing() };
             (*info).fn_extra =
                 pgrx::PgMemoryContexts::For((*info).fn_mcxt).leak_and_drop_on_delete(Owned::new(memory)).cast();
         }
@@ -274,6 +295,11 @@ impl<'a> Call<'a> {
         let value = self.argument(0)?.of_type(pg_sys::CSTRINGOID);
         // SAFETY: the type is cstring, and the argument stays for the call.
         Some(unsafe { CStr::from_ptr(value.cast_mut_ptr()) })
+    }
+
+    /// What argument 0 points to, of type internal.
+    pub(crate) fn pointer(self) -> Option<*mut pg_sys::Node> {
+        self.argument(0).map(|value| value.of_type(pg_sys::INTERNALOID).cast_mut_ptr())
     }
 
     /// What is left of the message that argument 0 is, of a type's receive function.
@@ -302,7 +328,7 @@ impl<'a> Call<'a> {
     /// The arguments.
     pub fn arguments(self) -> Arguments<'a> {
         let arguments = &self.memory().arguments;
-        Arguments::new((0..arguments.len()).map(|i| (arguments[i].oid, self.argument(i))).collect())
+        Arguments::new((0..self.len()).map(|i| (arguments[i].oid, self.argument(i))).collect())
     }
 
     /// A row as the function's result, for a function with several OUT parameters.

@@ -5,4 +5,5 @@ pub mod attempt;
 pub mod cursor;
 pub mod function;
 pub mod spi;
+pub(crate) mod spread_row;
 pub mod trigger;

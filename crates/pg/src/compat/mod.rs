@@ -136,6 +136,18 @@ pub(super) fn grouping_expressions(entry: &pg_sys::RangeTblEntry) -> Option<*mut
     }
 }
 
+/// Does a variable mean the row before or after a change, as RETURNING old.* does from PostgreSQL 18 on?
+///
+/// # Safety
+/// A variable of a query.
+pub(super) unsafe fn is_of_returning(_var: *mut pg_sys::Var) -> bool {
+    #[cfg(feature = "pg18")]
+    // SAFETY: the caller's promise.
+    return unsafe { (*_var).varreturningtype != pg_sys::VarReturningType::VAR_RETURNING_DEFAULT };
+    #[cfg(not(feature = "pg18"))]
+    false
+}
+
 /// Tablespace, database and number of a relation's files.
 ///
 /// # Safety

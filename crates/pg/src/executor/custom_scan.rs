@@ -21,6 +21,10 @@ pub trait CustomScan: Sized + 'static {
     fn rescan(&mut self, node: Node<'_>);
     /// Releases what the node holds of PostgreSQL; not called on ERROR.
     fn end(&mut self, node: Node<'_>);
+    /// The number of blocks of a table of `pages` that the node reads, if not in sequence, by its private text.
+    fn seeks(_private: &str, _pages: u32) -> u32 {
+        0
+    }
     /// Adds the node's properties to EXPLAIN.
     fn explain(&mut self, node: Node<'_>, explain: Explain);
 }

@@ -2,8 +2,10 @@
 //!
 //! Whatever does not fit exactly is left alone: the function is then called as any other function.
 
+use super::estimates::{Expected, Size};
 use super::methods::Methods;
 use super::paths::replace_paths;
+use crate::call::arguments::Arguments;
 use crate::catalog::relation::Relation;
 use crate::errors::OrRaise;
 use pgrx::prelude::*;
@@ -18,6 +20,8 @@ pub struct FunctionNode {
     pub address: unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum,
     /// the node that takes its place
     pub methods: fn() -> &'static Methods,
+    /// what it is expected to do, by the constants among its arguments: the others are as NULL
+    pub expected: fn(Arguments<'_>) -> Expected,
 }
 
 thread_local! {
@@ -48,7 +52,7 @@ pub(super) unsafe fn plan_function(
         {
             return;
         }
-        let Some((call, methods)) = call_of_ours(rte) else { return };
+        let Some((call, function)) = call_of_ours(rte) else { return };
         // Arguments are evaluated when execution starts, by plain EXPLAIN too.
         if !(*rel).lateral_relids.is_null()
             || depends_on_rows((*call).args.cast(), std::ptr::null_mut())
@@ -59,48 +63,41 @@ pub(super) unsafe fn plan_function(
         }
         // A cached plan with a table's row type in it has to go when the table changes.
         let relation = pg_sys::get_typ_typrelid((*call).funcresulttype);
-        let mut cost = pg_sys::cpu_tuple_cost * (*rel).rows * 100.0;
-        if relation != pg_sys::Oid::INVALID {
-            (*(*root).glob).relationOids = pg_sys::lappend_oid((*(*root).glob).relationOids, relation);
-            if let Some((pages, tuples)) = size_of_table(relation) {
-                let selectivity = (*rel).rows / (*rel).tuples.max(1.0);
-                (*rel).tuples = tuples;
-                (*rel).rows = (tuples * selectivity).max(1.0).round();
-                cost = f64::from(pages) * pg_sys::seq_page_cost + tuples * 2.0 * pg_sys::cpu_tuple_cost;
+        let expected = (function.expected)(Arguments::constants(call));
+        let size = match relation == pg_sys::Oid::INVALID {
+            true => expected.size(),
+            false => {
+                (*(*root).glob).relationOids = pg_sys::lappend_oid((*(*root).glob).relationOids, relation);
+                Size::of(relation)
             }
+        };
+        if let Some(rows) = expected.rows(size.as_ref()) {
+            let selectivity = (*rel).rows / (*rel).tuples.max(1.0);
+            (*rel).tuples = rows;
+            (*rel).rows = (rows * selectivity).max(1.0).round();
         }
+        let costs = size.map_or_else(|| declared_costs(root, call), |size| expected.costs(&size));
         let private = pg_sys::lappend(std::ptr::null_mut(), call.cast());
-        replace_paths(rel, methods, cost, private);
+        replace_paths(rel, (function.methods)(), costs, private);
     }
 }
 
-/// Estimated pages and tuples of a relation with pages of its own.
+/// The costs of a function as it is declared.
 ///
 /// # Safety
-/// In a transaction.
-unsafe fn size_of_table(oid: pg_sys::Oid) -> Option<(u32, f64)> {
-    // SAFETY: the relation is locked while it is looked at, as the planner does for those in a query.
-    unsafe {
-        let kind = pg_sys::get_rel_relkind(oid) as u8;
-        if !matches!(kind, pg_sys::RELKIND_RELATION | pg_sys::RELKIND_MATVIEW) {
-            return None;
-        }
-        let relation = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE);
-        if relation.is_null() {
-            return None;
-        }
-        let (mut pages, mut tuples, mut all_visible) = (0, 0.0, 0.0);
-        pg_sys::estimate_rel_size(relation, std::ptr::null_mut(), &mut pages, &mut tuples, &mut all_visible);
-        pg_sys::relation_close(relation, pg_sys::NoLock as pg_sys::LOCKMODE);
-        Some((pages, tuples))
-    }
+/// The planner's own structures.
+unsafe fn declared_costs(root: *mut pg_sys::PlannerInfo, call: *mut pg_sys::FuncExpr) -> (f64, f64) {
+    let mut cost = pg_sys::QualCost::default();
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::add_function_cost(root, (*call).funcid, call.cast(), &mut cost) };
+    (cost.startup, cost.startup + cost.per_tuple)
 }
 
 /// The call, if all that stands in this FROM item is one call of one of our functions.
 ///
 /// # Safety
 /// `rte` is a function's entry in a range table.
-unsafe fn call_of_ours(rte: *mut pg_sys::RangeTblEntry) -> Option<(*mut pg_sys::FuncExpr, &'static Methods)> {
+unsafe fn call_of_ours(rte: *mut pg_sys::RangeTblEntry) -> Option<(*mut pg_sys::FuncExpr, &'static FunctionNode)> {
     // SAFETY: a function RTE has at least one RangeTblFunction.
     unsafe {
         if (*rte).funcordinality || pg_sys::list_length((*rte).functions) != 1 {
@@ -115,7 +112,7 @@ unsafe fn call_of_ours(rte: *mut pg_sys::RangeTblEntry) -> Option<(*mut pg_sys::
         // Locked before its columns are looked at. PostgreSQL has not done so, because for it the table is but a type.
         Relation::of_row_type((*call).funcresulttype).or_raise();
         let columns = row_type(call)?;
-        ((*columns).natts == (*item).funccolcount).then_some((call, (function.methods)()))
+        ((*columns).natts == (*item).funccolcount).then_some((call, function))
     }
 }
 

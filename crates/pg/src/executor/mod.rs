@@ -2,6 +2,7 @@
 
 mod callbacks;
 pub mod custom_scan;
+pub mod estimates;
 pub mod explain;
 mod extension_nodes;
 mod foreign;
@@ -22,6 +23,8 @@ mod scan;
 mod seeks;
 mod shards;
 mod sorted;
+mod spread_rows;
+pub mod support;
 mod table_sample;
 
 pub use function_paths::FunctionNode;

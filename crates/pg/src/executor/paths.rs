@@ -2,7 +2,7 @@
 
 use super::methods::Methods;
 use pgrx::prelude::*;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 /// A custom_private list: one String node, because it has to survive copyObject().
 ///
@@ -17,6 +17,15 @@ pub(super) unsafe fn private_list(text: &str) -> *mut pg_sys::List {
     }
 }
 
+/// The text of such a list.
+///
+/// # Safety
+/// It is one of [`private_list`], which stays for `'a`.
+pub(super) unsafe fn private_text<'a>(list: *mut pg_sys::List) -> &'a str {
+    // SAFETY: the caller's promise: a text without zeros, in a String node.
+    unsafe { CStr::from_ptr((*pg_sys::list_nth(list, 0).cast::<pg_sys::String>()).sval).to_str().unwrap_or_default() }
+}
+
 /// Replaces all paths of `rel` by one custom path.
 ///
 /// # Safety
@@ -24,7 +33,7 @@ pub(super) unsafe fn private_list(text: &str) -> *mut pg_sys::List {
 pub(super) unsafe fn replace_paths(
     rel: *mut pg_sys::RelOptInfo,
     methods: &'static Methods,
-    cost: f64,
+    (startup_cost, total_cost): (f64, f64),
     private: *mut pg_sys::List,
 ) {
     // SAFETY: the path is allocated as the node that it says it is; partial paths have to go too.
@@ -34,7 +43,8 @@ pub(super) unsafe fn replace_paths(
         path.path.parent = rel;
         path.path.pathtarget = (*rel).reltarget;
         path.path.rows = (*rel).rows;
-        path.path.total_cost = cost;
+        path.path.startup_cost = startup_cost;
+        path.path.total_cost = total_cost;
         path.flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         path.custom_private = private;
         path.methods = methods.path();

@@ -132,7 +132,7 @@ unsafe fn put_on<T: CustomScan>(
         let targets = projection.unwrap_or(targets);
         let plan = &mut scan.scan.plan;
         plan.startup_cost = (*child).startup_cost;
-        plan.total_cost = (*child).total_cost + (*child).plan_rows * pg_sys::cpu_operator_cost;
+        plan.total_cost = (*child).total_cost + (*child).plan_rows * pg_sys::cpu_tuple_cost;
         plan.plan_rows = (*child).plan_rows;
         plan.plan_width = (*child).plan_width;
         plan.targetlist = targets;

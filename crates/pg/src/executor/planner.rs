@@ -3,10 +3,11 @@
 //! Both live in one set_rel_pathlist_hook. Whatever does not fit exactly is left alone: the function is then called as
 //! any other function, and the table read as any other table.
 
+use super::estimates::cost_of_scan;
 use super::extension_nodes::has_only_paths_of_postgres;
 use super::function_paths::{self, FunctionNode};
 use super::methods::Methods;
-use super::paths::{private_list, replace_paths};
+use super::paths::{private_list, private_text, replace_paths};
 use crate::settings::Settings;
 use crate::tuples::heap::HeapRelation;
 use pgrx::prelude::*;
@@ -17,6 +18,9 @@ thread_local! {
     static INNER: Cell<Option<Inner>> = const { Cell::new(None) };
 }
 
+/// The number of blocks of a table of this many pages that a node reads, if not in sequence, by its private text.
+pub(super) type Seeks = fn(&str, u32) -> u32;
+
 /// The query of ours that is being planned. It is known by its pointer: other queries that the planner meets meanwhile,
 /// in functions that it inlines or evaluates, are not meant.
 #[derive(Clone, Copy)]
@@ -24,6 +28,7 @@ struct Inner {
     query: *mut pg_sys::Query,
     scan: &'static Methods,
     private: *mut pg_sys::List,
+    seeks: Seeks,
     /// is there a table that it reads?
     used: bool,
 }
@@ -47,7 +52,7 @@ pub fn install(functions: &'static [FunctionNode]) {
 pub(crate) unsafe fn plan_query(
     query: *mut pg_sys::Query,
     text: *const std::ffi::c_char,
-    scan: Option<&'static Methods>,
+    scan: Option<(&'static Methods, Seeks)>,
     private: &str,
 ) -> (*mut pg_sys::PlannedStmt, bool) {
     struct Restore(Option<Inner>);
@@ -58,7 +63,7 @@ pub(crate) unsafe fn plan_query(
     }
     // SAFETY: the caller's promise. Without CURSOR_OPT_PARALLEL_OK the plan is never parallel.
     unsafe {
-        let inner = scan.map(|scan| Inner { query, scan, private: private_list(private), used: false });
+        let inner = scan.map(|(scan, seeks)| Inner { query, scan, private: private_list(private), seeks, used: false });
         let _restore = Restore(INNER.replace(inner));
         // Foreign tables would be read by turns, as their servers answer: in another order each time.
         let settings = Settings::set(&[(c"enable_async_append", c"off")]);
@@ -104,9 +109,14 @@ unsafe fn plan_inner_relation(
         if (*root).parse != inner.query || !reads_one_table(root, rel, rte) {
             return;
         }
-        let pages = f64::from((*rel).pages);
-        let cost = pages * pg_sys::seq_page_cost + (*rel).tuples * pg_sys::cpu_tuple_cost;
-        replace_paths(rel, inner.scan, cost, inner.private);
+        let (mut random, mut sequential) = (0.0, 0.0);
+        pg_sys::get_tablespace_page_costs((*rel).reltablespace, &mut random, &mut sequential);
+        let (pages, tuples) = ((*rel).pages, (*rel).tuples);
+        let filter = &(*rel).baserestrictcost;
+        let scan =
+            cost_of_scan((pages, tuples), (inner.seeks)(private_text(inner.private), pages), (random, sequential));
+        let total = scan + filter.startup + tuples * filter.per_tuple;
+        replace_paths(rel, inner.scan, (filter.startup, total), inner.private);
         INNER.set(Some(Inner { used: true, ..inner }));
     }
 }

@@ -9,7 +9,7 @@ use super::origin::origin;
 use super::plan::{is_made_of, is_node, put_on_parts, put_on_top};
 use super::planned::PLAN;
 pub use super::planned::Planned;
-use super::planner::plan_query;
+use super::planner::{Seeks, plan_query};
 pub use super::running::Running;
 use super::seeks::pages_cheap_to_seek;
 use super::shards::{MaybeDistributed, reads_distributed};
@@ -203,7 +203,7 @@ impl Query {
             }
             let copy: *mut pg_sys::Query = pg_sys::copyObjectImpl(query.cast()).cast();
             let again = || pg_sys::copyObjectImpl(copy.cast()).cast::<pg_sys::Query>();
-            let scan = reads_table.then(B::methods);
+            let scan = reads_table.then(|| (B::methods(), B::seeks as Seeks));
             let (mut statement, used) = plan_query(query, text, scan, private);
             let mut made = used && is_made_of::<B>((*statement).planTree);
             if used && !made {

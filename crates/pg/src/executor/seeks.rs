@@ -12,6 +12,21 @@ unsafe extern "C-unwind" {
     ) -> *mut pg_sys::List;
 }
 
+/// The table, its partitions and children, all of them.
+///
+/// # Safety
+/// In a transaction; the table is locked.
+#[expect(ffi_unwind_calls, reason = "behind a barrier")]
+pub(super) unsafe fn with_inheritors(table: pg_sys::Oid, lock: pg_sys::LOCKMODE) -> Vec<pg_sys::Oid> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(table, lock, std::ptr::null_mut()));
+        let oids = (0..pg_sys::list_length(tables)).map(|i| pg_sys::list_nth_oid(tables, i)).collect();
+        pg_sys::list_free(tables);
+        oids
+    }
+}
+
 /// Seeks are cheap if a page out of sequence costs at most this many times what one in sequence costs. The default of
 /// random_page_cost is 4; for solid-state disks 1.1 is recommended.
 const CHEAP: f64 = 2.0;
@@ -45,7 +60,6 @@ fn is_quick(tablespace: pg_sys::Oid) -> bool {
 }
 
 /// Adds the tablespaces of all tables in a query, their partitions and children among them, to the vector `found`.
-#[expect(ffi_unwind_calls, reason = "behind a barrier")]
 #[pg_guard]
 unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
     // SAFETY: called with an analysed query, and by the walkers with its nodes; the tables are locked by the analysis.
@@ -62,19 +76,14 @@ unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mu
                 let entry = &*node.cast::<pg_sys::RangeTblEntry>();
                 if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
                     let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-                    let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                        find_all_inheritors(entry.relid, no_lock, std::ptr::null_mut())
-                    });
                     let found = &mut *found.cast::<Vec<pg_sys::Oid>>();
-                    for i in 0..pg_sys::list_length(tables) {
-                        let table = pg_sys::list_nth_oid(tables, i);
+                    for table in with_inheritors(entry.relid, no_lock) {
                         let has_pages = pg_sys::get_rel_relkind(table) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
                         let tablespace = pg_sys::get_rel_tablespace(table);
                         if has_pages && !found.contains(&tablespace) {
                             found.push(tablespace);
                         }
                     }
-                    pg_sys::list_free(tables);
                 }
                 false
             }

@@ -6,9 +6,9 @@
 use super::number::{NumberFault, NumberType, narrow};
 use super::number_copy::{copy, copy_numerics};
 use super::typed::TypedDatum;
-use super::varlena::{Bytes, Value, header};
+use super::varlena::header;
 use crate::catalog::types::base_type;
-use crate::context::{Context, OwnContext};
+use crate::context::OwnContext;
 use crate::detoasted;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
@@ -330,56 +330,6 @@ impl BuiltArray<'_> {
         // SAFETY: take() has made an array of this type, which stays until the builder makes another.
         unsafe { TypedDatum::new(self.datum, self.array) }
     }
-}
-
-/// A two-dimensional array of doubles, row by row.
-pub fn matrix_of_doubles<'m>(context: Context<'m>, columns: usize, values: &[f64]) -> Value<'m> {
-    array_of_doubles(context, &mut [(values.len() / columns.max(1)) as i32, columns as i32], values)
-}
-
-/// An array of doubles.
-pub fn vector_of_doubles<'m>(context: Context<'m>, values: &[f64]) -> Value<'m> {
-    array_of_doubles(context, &mut [values.len() as i32], values)
-}
-
-/// An array of reals. Built element by element by PostgreSQL, it would take several times the memory, and could not be
-/// half as long as SQL allows.
-///
-/// # Errors
-/// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
-pub fn vector_of_reals<'m>(context: Context<'m>, values: &[f32]) -> crate::errors::Result<Value<'m>> {
-    if values.is_empty() {
-        // SAFETY: an array without dimensions.
-        return Ok(context.value(|| unsafe { pg_sys::construct_empty_array(pg_sys::FLOAT4OID) }.into()));
-    }
-    // what follows the length word: dimensions, no NULLs, the type of the elements, their number, the first one's index
-    let header = [1, 0, pg_sys::FLOAT4OID.to_u32(), values.len() as u32, 1];
-    Ok(Bytes::of_parts(context, &[bytemuck::cast_slice(&header), bytemuck::cast_slice(values)])?.into_value())
-}
-
-fn array_of_doubles<'m>(context: Context<'m>, sizes: &mut [i32], values: &[f64]) -> Value<'m> {
-    assert_eq!(sizes.iter().product::<i32>() as usize, values.len(), "rows of one length");
-    // SAFETY: the array is made of as many elements as its dimensions say; one without elements has no dimensions.
-    context.value(|| unsafe {
-        if values.is_empty() {
-            return pg_sys::construct_empty_array(pg_sys::FLOAT8OID).into();
-        }
-        let mut datums: Vec<pg_sys::Datum> =
-            allocation::collect(values.iter().map(|v| pg_sys::Datum::from(v.to_bits())));
-        let mut bounds = vec![1; sizes.len()];
-        pg_sys::construct_md_array(
-            datums.as_mut_ptr(),
-            std::ptr::null_mut(),
-            sizes.len() as i32,
-            sizes.as_mut_ptr(),
-            bounds.as_mut_ptr(),
-            pg_sys::FLOAT8OID,
-            size_of::<f64>() as i32,
-            true,
-            pg_sys::TYPALIGN_DOUBLE as std::ffi::c_char,
-        )
-        .into()
-    })
 }
 
 /// A double precision array of one or two dimensions: how many rows and columns, and the elements.

@@ -6,6 +6,7 @@ pub mod date_part;
 pub mod distinct;
 pub mod json_key;
 pub mod jsonb;
+pub mod new_array;
 pub mod number;
 pub mod number_copy;
 pub mod output;

@@ -95,7 +95,7 @@ impl NumberType {
 
     /// The number that these bits are, of a type that is passed by value.
     #[inline(always)]
-    fn read_bits(self, bits: u64) -> f64 {
+    pub(crate) fn read_bits(self, bits: u64) -> f64 {
         match self {
             NumberType::Bool => f64::from(bits as u8 != 0),
             NumberType::Int2 => f64::from(bits as i16),

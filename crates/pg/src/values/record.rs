@@ -1,21 +1,30 @@
 //! Values of composite types, whose columns are found by their names at run time.
 
+use super::number::NumberType;
 use super::typed::TypedDatum;
-use super::varlena::with_content;
+use super::varlena::{header, with_content};
+use crate::call::function::Call;
+use crate::call::spread_row::{ROW, SpreadRow};
 use crate::catalog::types::{base_type, base_type_of_extension, is_enum};
 use crate::compat::attributes;
 use pgrx::pg_sys;
-use std::cell::Cell;
-use std::ffi::CStr;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::rc::Rc;
 
 /// A row as a value: of a table, of a subquery, of a composite type.
-pub struct Record<'a> {
-    header: pg_sys::HeapTupleHeader,
-    borrowed: PhantomData<TypedDatum<'a>>,
+pub struct Record<'a>(Form<'a>);
+
+enum Form<'a> {
+    Composite(pg_sys::HeapTupleHeader, Rc<RowType>, PhantomData<TypedDatum<'a>>),
+    /// the columns are arguments of a call
+    Spread(&'a SpreadRow, Call<'a>),
 }
 
 /// One column of a row type.
+#[derive(Clone)]
 pub struct RecordColumn {
     /// as the row type has it
     pub name: String,
@@ -32,36 +41,60 @@ pub struct RecordColumn {
 pub struct RecordRoom {
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
-    types: Vec<pg_sys::Oid>,
+    row_type: Option<Rc<RowType>>,
 }
 
-/// The columns of one row.
+/// The columns of one row, or the arguments of a call.
 #[derive(Clone, Copy)]
-pub struct RecordValues<'a> {
-    room: &'a RecordRoom,
+pub enum RecordValues<'a> {
+    /// of a row that was taken apart
+    Row(&'a RecordRoom),
+    /// attribute 0 is this argument
+    Arguments(Call<'a>, usize),
 }
 
 impl<'a> Record<'a> {
+    /// The row that argument 1 of a call is; None if it is NULL. An ERROR if its type is not one of rows.
+    #[inline]
+    pub fn of_call(call: Call<'a>) -> Option<Record<'a>> {
+        match call.spread_row() {
+            Some(row) => Some(Record(Form::Spread(row, call))),
+            None => call.argument(ROW).map(Record::new),
+        }
+    }
+
     /// The row that a value is. An ERROR if its type is not one of rows.
     pub fn new(value: TypedDatum<'a>) -> Record<'a> {
         check_row_type(value.type_oid());
         // SAFETY: the value is composite, by its type; one that is compressed or expanded is copied into the current
-        // memory context, which is that of the call.
-        let header = unsafe { pg_sys::pg_detoast_datum(value.datum().cast_mut_ptr()) };
-        Record { header: header.cast(), borrowed: PhantomData }
+        // memory context, which is that of the call. A composite value begins with a header that has its type.
+        unsafe {
+            let mut at: *mut pg_sys::varlena = value.datum().cast_mut_ptr();
+            if !header::is_plain(*at.cast::<u8>()) {
+                at = pg_sys::pg_detoast_datum(at);
+            }
+            let row: pg_sys::HeapTupleHeader = at.cast();
+            let fields = &(*row).t_choice.t_datum;
+            Record(Form::Composite(row, RowType::of(fields.datum_typeid, fields.datum_typmod), PhantomData))
+        }
     }
 
     /// A number for the row's type as it is defined now: it never comes again for another.
     #[inline]
     pub fn type_identifier(&self) -> u64 {
-        let (type_oid, modifier) = self.row_type();
-        // SAFETY: a lookup in the type cache.
-        unsafe { pg_sys::assign_record_type_identifier(type_oid, modifier) }
+        match &self.0 {
+            Form::Composite(_, row_type, _) => row_type.identifier,
+            Form::Spread(row, _) => row.identifier,
+        }
     }
 
     /// The columns that the row's type has now.
     pub fn columns(&self) -> Vec<RecordColumn> {
-        self.with_descriptor(|descriptor| {
+        let row_type = match &self.0 {
+            Form::Composite(_, row_type, _) => row_type,
+            Form::Spread(row, _) => return row.columns.clone(),
+        };
+        row_type.with_descriptor(|descriptor| {
             // SAFETY: a descriptor has natts attributes.
             let attributes = unsafe { attributes(descriptor) };
             let live = attributes.iter().enumerate().filter(|(_, attribute)| !attribute.attisdropped);
@@ -79,34 +112,77 @@ impl<'a> Record<'a> {
     /// Takes the row apart.
     #[inline]
     pub fn read<'r>(&'r self, room: &'r mut RecordRoom) -> RecordValues<'r> {
-        self.with_descriptor(|descriptor| {
-            // SAFETY: the descriptor is that of the row, which has a value for each attribute or is older than it.
-            unsafe {
-                let attributes = attributes(descriptor);
-                room.values.resize(attributes.len(), pg_sys::Datum::null());
-                room.nulls.resize(attributes.len(), true);
-                room.types.clear();
-                room.types.extend(attributes.iter().map(|attribute| attribute.atttypid));
-                let mut tuple = pg_sys::HeapTupleData { t_data: self.header, ..Default::default() };
-                pg_sys::heap_deform_tuple(&mut tuple, descriptor, room.values.as_mut_ptr(), room.nulls.as_mut_ptr());
+        match &self.0 {
+            Form::Spread(row, call) => RecordValues::Arguments(*call, row.first),
+            Form::Composite(row, row_type, _) => {
+                let len = row_type.types.len();
+                room.values.resize(len, pg_sys::Datum::null());
+                room.nulls.resize(len, true);
+                row_type.with_descriptor(|descriptor| {
+                    let mut tuple = pg_sys::HeapTupleData { t_data: *row, ..Default::default() };
+                    let (values, nulls) = (room.values.as_mut_ptr(), room.nulls.as_mut_ptr());
+                    // SAFETY: the descriptor is that of the row, which has a value for each attribute or is older than
+                    // it; there is room for all of them.
+                    unsafe { pg_sys::heap_deform_tuple(&mut tuple, descriptor, values, nulls) };
+                });
+                room.row_type = Some(row_type.clone());
+                RecordValues::Row(room)
             }
-        });
-        RecordValues { room }
+        }
+    }
+}
+
+/// What is known of a row type as long as it stays as it is.
+struct RowType {
+    type_oid: pg_sys::Oid,
+    modifier: i32,
+    /// of a type with a name: its entry in PostgreSQL's cache of types, which stays for the session
+    entry: Option<NonNull<pg_sys::TypeCacheEntry>>,
+    identifier: u64,
+    types: Vec<pg_sys::Oid>,
+}
+
+impl RowType {
+    /// The type with this OID and modifier, as it is now. The last one is remembered.
+    #[inline]
+    fn of(type_oid: pg_sys::Oid, modifier: i32) -> Rc<RowType> {
+        thread_local! {
+            static LAST: RefCell<Option<Rc<RowType>>> = const { RefCell::new(None) };
+        }
+        LAST.with_borrow_mut(|last| match last {
+            Some(known) if known.is_now(type_oid, modifier) => known.clone(),
+            _ => last.insert(Rc::new(RowType::look_up(type_oid, modifier))).clone(),
+        })
     }
 
-    fn row_type(&self) -> (pg_sys::Oid, i32) {
-        // SAFETY: a composite value begins with a header that has its type.
+    /// Is it this type, as it is now? A record without a name stays what it is.
+    #[inline]
+    fn is_now(&self, type_oid: pg_sys::Oid, modifier: i32) -> bool {
+        // SAFETY: entries of the cache stay; what is not as it was has another number, or for now none.
+        let is_unchanged =
+            |entry: NonNull<pg_sys::TypeCacheEntry>| unsafe { (*entry.as_ptr()).tupDesc_identifier == self.identifier };
+        (self.type_oid, self.modifier) == (type_oid, modifier) && self.entry.is_none_or(is_unchanged)
+    }
+
+    #[cold]
+    fn look_up(type_oid: pg_sys::Oid, modifier: i32) -> RowType {
+        // SAFETY: lookups in the cache of types, which raise an error where there is no such row type.
         unsafe {
-            let fields = &(*self.header).t_choice.t_datum;
-            (fields.datum_typeid, fields.datum_typmod)
+            let identifier = pg_sys::assign_record_type_identifier(type_oid, modifier);
+            let entry = || pg_sys::lookup_type_cache(type_oid, pg_sys::TYPECACHE_TUPDESC as c_int);
+            let entry = if type_oid == pg_sys::RECORDOID { None } else { NonNull::new(entry()) };
+            let mut row_type = RowType { type_oid, modifier, entry, identifier, types: Vec::new() };
+            row_type.types = row_type.with_descriptor(|descriptor| {
+                attributes(descriptor).iter().map(|attribute| attribute.atttypid).collect()
+            });
+            row_type
         }
     }
 
     fn with_descriptor<R>(&self, f: impl FnOnce(pg_sys::TupleDesc) -> R) -> R {
-        let (type_oid, modifier) = self.row_type();
         // SAFETY: the reference is given back; an ERROR in between gives it back with the resource owner.
         unsafe {
-            let descriptor = pg_sys::lookup_rowtype_tupdesc(type_oid, modifier);
+            let descriptor = pg_sys::lookup_rowtype_tupdesc(self.type_oid, self.modifier);
             let result = f(descriptor);
             if (*descriptor).tdrefcount >= 0 {
                 pg_sys::DecrTupleDescRefCount(descriptor);
@@ -120,9 +196,79 @@ impl<'a> RecordValues<'a> {
     /// The value of an attribute; None if it is NULL.
     #[inline]
     pub fn get(self, attribute: usize) -> Option<TypedDatum<'a>> {
-        let RecordRoom { values, nulls, types } = self.room;
-        // SAFETY: heap_deform_tuple() has given a value of the attribute's type, in a row that is borrowed as long.
-        (!nulls[attribute]).then(|| unsafe { TypedDatum::new(values[attribute], types[attribute]) })
+        match self {
+            RecordValues::Arguments(call, first) => call.argument(first + attribute),
+            RecordValues::Row(RecordRoom { values, nulls, row_type }) => {
+                let types = &row_type.as_ref()?.types;
+                // SAFETY: heap_deform_tuple() has given a value of the attribute's type, in a row that is borrowed as
+                // long.
+                (!nulls[attribute]).then(|| unsafe { TypedDatum::new(values[attribute], types[attribute]) })
+            }
+        }
+    }
+
+    /// Copies numbers to `out`, one of each column. False if one of them is NULL, or is not finite as a `real`: then
+    /// [`RecordValues::get`] and [`NumberType::read`] say which.
+    #[inline]
+    pub fn copy_numbers(self, columns: &NumberColumns, out: &mut [f32]) -> bool {
+        match self {
+            RecordValues::Arguments(call, first) => {
+                let slots = &call.slots()[first..];
+                columns.copy(out, |attribute| (slots[attribute].value, slots[attribute].isnull))
+            }
+            RecordValues::Row(room) => columns.copy(out, |attribute| (room.values[attribute], room.nulls[attribute])),
+        }
+    }
+}
+
+/// Columns of numbers: which attributes they are, and their types.
+pub struct NumberColumns {
+    columns: Vec<(usize, NumberType)>,
+    /// the type of all of them, if they have the same
+    all: Option<NumberType>,
+    /// are all of them passed by value?
+    are_bits: bool,
+}
+
+impl NumberColumns {
+    /// These columns.
+    pub fn new(columns: Vec<(usize, NumberType)>) -> NumberColumns {
+        let first = columns.first().map(|(_, number)| *number);
+        let all = first.filter(|first| columns.iter().all(|(_, number)| number == first));
+        let are_bits = columns.iter().all(|(_, number)| number.width().is_some());
+        NumberColumns { columns, all, are_bits }
+    }
+
+    /// The columns one by one.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (usize, NumberType)> + '_ {
+        self.columns.iter().copied()
+    }
+
+    #[inline(always)]
+    fn copy(&self, out: &mut [f32], value: impl Fn(usize) -> (pg_sys::Datum, bool)) -> bool {
+        match self.all {
+            _ if !self.are_bits => false,
+            Some(NumberType::Float4) => self.copy_by(out, value, |_, bits| f32::from_bits(bits as u32)),
+            Some(NumberType::Float8) => self.copy_by(out, value, |_, bits| f64::from_bits(bits) as f32),
+            _ => self.copy_by(out, value, |number, bits| number.read_bits(bits) as f32),
+        }
+    }
+
+    #[inline(always)]
+    fn copy_by(
+        &self,
+        out: &mut [f32],
+        value: impl Fn(usize) -> (pg_sys::Datum, bool),
+        read: impl Fn(NumberType, u64) -> f32,
+    ) -> bool {
+        let mut is_whole = true;
+        for ((attribute, number), place) in self.columns.iter().zip(out) {
+            let (datum, is_null) = value(*attribute);
+            *place = read(*number, datum.value() as u64);
+            is_whole &= !is_null & place.is_finite();
+        }
+        is_whole
     }
 }
 

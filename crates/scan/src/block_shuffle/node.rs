@@ -2,6 +2,7 @@
 
 use super::state::BlockShuffle;
 use super::{exec, explain};
+use options::shuffling::Shuffling;
 use pg::executor::custom_scan::{CustomScan, Flags, Methods, Node};
 use pg::executor::explain::Explain;
 
@@ -39,6 +40,10 @@ impl CustomScan for BlockShuffle {
         }
         self.source.copies.end();
         node.end_child();
+    }
+
+    fn seeks(private: &str, pages: u32) -> u32 {
+        serde_json::from_str(private).map_or(0, |shuffling: Shuffling| shuffling.seeks(pages))
     }
 
     fn explain(&mut self, node: Node, explain: Explain) {

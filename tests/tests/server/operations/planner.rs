@@ -1,6 +1,6 @@
 //! Whatever the planner's settings: the same results.
 
-use corgipile_tests::{Database, clustered};
+use corgipile_tests::{Database, Session, clustered};
 use std::time::Duration;
 
 /// Calls, each with what it has to give.
@@ -216,4 +216,72 @@ fn the_planner_knows_how_many_rows_a_shuffled_table_has() {
     db.run("ANALYZE t");
     let plan = db.lines("EXPLAIN SELECT * FROM corgipile_shuffle(NULL::t)");
     assert!(plan[0].contains("rows=3000 "), "{plan:?}");
+}
+
+/// Costs until the first row and the last, and rows, of the node on top of a plan.
+fn estimates(db: &mut Session, query: &str) -> [f64; 3] {
+    let plan: serde_json::Value = db.value(&format!("EXPLAIN (FORMAT JSON) {query}"));
+    ["Startup Cost", "Total Cost", "Plan Rows"].map(|key| plan[0]["Plan"][key].as_f64().expect("a number"))
+}
+
+#[test]
+fn costs_follow_from_the_table_the_epochs_and_the_settings_of_the_disk() {
+    let mut db = Database::new();
+    clustered(&mut db, "small", 2_000);
+    clustered(&mut db, "large", 40_000);
+    db.run("CREATE TABLE parent (LIKE large) PARTITION BY RANGE (id); ANALYZE small; ANALYZE large");
+    db.run("ALTER TABLE parent ATTACH PARTITION large FOR VALUES FROM (MINVALUE) TO (MAXVALUE)");
+    let train = |table: &str, more: &str| format!("SELECT * FROM corgipile_train('{table}'{more})");
+    let scan = |db: &mut Session, table: &str| estimates(db, &format!("SELECT * FROM {table}"))[1];
+    for table in ["small", "large"] {
+        let [first, total, rows] = estimates(&mut db, &train(table, ", max_epochs => 7"));
+        assert_eq!(rows, 7.0);
+        let of_scan = scan(&mut db, table);
+        assert!(of_scan < total && total < 20.0 * of_scan, "{table}: {total} {of_scan}");
+        assert!((first * 7.0 - total).abs() < 0.1, "a row after each epoch");
+    }
+    let cost = |db: &mut Session, query: &str| estimates(db, query)[1];
+    let seven = cost(&mut db, &train("large", ", max_epochs => 7"));
+    assert!(cost(&mut db, &train("small", ", max_epochs => 7")) < seven / 5.0);
+    assert!(cost(&mut db, &train("large", ", max_epochs => 14")) > seven * 1.3);
+    assert!((cost(&mut db, &train("parent", ", max_epochs => 7")) / seven - 1.0).abs() < 0.01, "partitions");
+    assert!(cost(&mut db, &train("large", ", max_epochs => 7, sample => 0.5")) < seven * 0.6);
+    // a grid is trained in the same passes
+    let grid = r#", max_epochs => 7, grid => '[{"l2": 0}, {"l2": 0.1}, {"l2": 1}]'"#;
+    let [_, of_grid, rows] = estimates(&mut db, &train("large", grid));
+    assert!(rows == 21.0 && seven < of_grid && of_grid < 3.0 * seven, "{of_grid} {rows}");
+    // named arguments in any order, and options
+    assert_eq!(cost(&mut db, "SELECT * FROM corgipile_train(max_epochs => 7, source => 'large')"), seven);
+    assert_eq!(cost(&mut db, &train("large", r#", options => '{"max_epochs": 7}'"#)), seven);
+    let shuffle = "SELECT * FROM corgipile_shuffle(NULL::large)";
+    let [first, shuffled, rows] = estimates(&mut db, shuffle);
+    assert!((rows / 40_000.0 - 1.0).abs() < 0.05, "{rows}");
+    let of_scan = scan(&mut db, "large");
+    assert!(first < shuffled / 2.0 && of_scan < shuffled && shuffled < 4.0 * of_scan, "{first} {shuffled} {of_scan}");
+    let [_, half, rows] = estimates(&mut db, "SELECT * FROM corgipile_shuffle(NULL::large, sample => 0.5)");
+    assert!((half / shuffled - 0.5).abs() < 0.01 && (rows / 20_000.0 - 1.0).abs() < 0.05, "{half} {rows}");
+    // seeks cost where blocks are read out of order
+    db.run("SET random_page_cost = 40");
+    assert!(cost(&mut db, shuffle) > shuffled);
+    let in_order = "SELECT * FROM corgipile_shuffle(NULL::large, shuffle => 'no_shuffle')";
+    let of_order = cost(&mut db, in_order);
+    db.run("SET random_page_cost = 400");
+    assert_eq!(cost(&mut db, in_order), of_order);
+    db.run("RESET random_page_cost; SET seq_page_cost = 3");
+    assert!(cost(&mut db, in_order) > of_order);
+    db.run("RESET seq_page_cost");
+    // what is not known has the declared costs, and fails when it runs
+    for unknown in ["nowhere", "SELECT * FROM large", "not a name"] {
+        let query = train(&unknown.replace('\'', "''"), "");
+        if unknown.starts_with("SELECT") {
+            assert_eq!(estimates(&mut db, &query)[1..], [2500.0, 20.0]);
+        } else {
+            assert!(db.attempt(&query).is_err(), "{unknown}");
+        }
+    }
+    // a join keeps the smaller side, the epochs, in memory
+    let join = "SELECT * FROM corgipile_train('large', max_epochs => 7) e JOIN large ON large.id = e.epoch";
+    let plan = db.lines(&format!("EXPLAIN {join}")).join("\n");
+    let hashed = plan.split_once("->  Hash").map(|(_, inner)| inner.lines().nth(1).unwrap_or_default().to_owned());
+    assert!(hashed.is_none_or(|inner| inner.contains("CorgiPileSGD")), "{plan}");
 }

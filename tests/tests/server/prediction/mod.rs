@@ -9,5 +9,6 @@ mod explain;
 mod metrics;
 mod named_columns;
 mod other_servers;
+mod spread_rows;
 mod statements;
 mod values;
