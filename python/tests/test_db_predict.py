@@ -249,6 +249,24 @@ def test_keys_of_json_are_those_that_sql_reads(conn: Any, mixed: Any) -> None:
         model.predict([{"data": "{"}])
 
 
+def test_texts_say_what_they_say_in_sql(conn: Any, mixed: Any) -> None:
+    texts = ["12.5", "NA", "$1,234", " 7 ", "46,47", "1 234 €", "1.234,5", "12 %", "1e400", "", "-$5", None]
+    dates = ["2013-01-05", "05/01/2013 10:30", "Feb 30, 2012", "31-Dec-1999", "2013-01-05T23:10:11Z", "NA", "12/31/1999", None]
+    conn.execute("DROP TABLE IF EXISTS written; CREATE TABLE written (id int, two int, amount text, at text)")
+    for row in mixed:
+        amount, at = texts[row["id"] % len(texts)], dates[row["id"] % len(dates)]
+        conn.execute("INSERT INTO written VALUES (%s, %s, %s, %s)", [row["id"], row["two"], amount, at])
+    rows = conn.execute("SELECT id, amount, at FROM written ORDER BY id").fetchall()
+    given = [dict(zip(("id", "amount", "at"), row)) for row in rows]
+    parts = ("year", "month", "day", "dow", "hour", "doy")
+    features = ["amount::number", "amount::decimal_comma", "amount IS NULL"]
+    features += [f"at::{order}.{part}" for order in ("ymd", "dmy", "mdy") for part in parts]
+    for nulls in ("impute", "skip"):
+        for kind in (features, features[:3]):
+            model = train(conn, "two", source="written", features=kind, nulls=nulls)
+            assert_same(conn, model, given, "written")
+
+
 def test_models_of_words_predict_in_the_database_alone(conn: Any, mixed: Any) -> None:
     source = "SELECT two, to_tsvector('simple', coalesce(colour, '')) AS body, ARRAY[colour] AS tags FROM mixed"
     for features in (["body"], ["tags"]):

@@ -92,7 +92,7 @@ fn example(column: &ColumnSample) -> Option<String> {
         Values::Numbers(numbers) if numbers.min == numbers.max => number(numbers.min),
         Values::Numbers(numbers) => format!("{} to {}", number(numbers.min), number(numbers.max)),
         Values::Texts(texts) => texts.example.clone()?,
-        Values::Other(example) => example.clone()?,
+        Values::Times(_, example) | Values::Other(example) => example.clone()?,
     };
     Some(match text.char_indices().nth(EXAMPLE) {
         Some((at, _)) => format!("{}...", &text[..at]),

@@ -50,7 +50,7 @@ fn epochs(arguments: &TrainArguments) -> impl Fn(Option<Extent>) -> f64 + use<> 
         let automatic = || match extent {
             Some(Extent { rows, columns }) => {
                 let (tuples, features) = (rows.max(1.0) as u64, columns as usize);
-                Hyperparameters::automatic_epochs(loss::Extent { tuples, features })
+                Hyperparameters::most_automatic_epochs(loss::Extent { tuples, features })
             }
             None => Hyperparameters::EPOCHS,
         };

@@ -4,7 +4,7 @@
 
 use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
-use facts::{Code, Meaning, Numbers};
+use facts::{Code, Distinct, Meaning, NumberStyle, NumberTexts, Numbers};
 use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::{name_of, quote_identifier};
 use pg::catalog::relation::{Uniqueness, uniqueness};
@@ -28,6 +28,10 @@ pub struct Facts {
     pub distinct: Option<DistinctValues>,
     /// what its values are if they are texts
     pub meaning: Meaning,
+    /// how its texts are numbers, if that is what they are: then its kind is that of numbers
+    pub style: Option<NumberStyle>,
+    /// rows of the sample in which it is NULL, and all of them, if there is one
+    pub nulls: Option<(u64, u64)>,
     /// numbers that are probably codes
     pub codes: Vec<Code>,
     /// are its first arrays of different lengths?
@@ -55,6 +59,13 @@ pub enum Kind {
     /// a point in time, or a stretch of it
     Time,
     Other,
+}
+
+/// Why a column says nothing about any row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nothing {
+    NoValue,
+    Constant,
 }
 
 /// Why a column tells rows apart.
@@ -99,6 +110,13 @@ const NEARLY_UNIQUE: f64 = 0.9;
 const UNCOUNTED: f64 = 10.0;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
+/// The share of distinct dates up to which they are periods.
+const PERIODS: f64 = 0.2;
+/// The share of rows, and how many of them, from which on it is said of a column whether it is NULL.
+const OFTEN: f64 = 0.1;
+const OFTEN_ROWS: u64 = 20;
+/// Rows that it takes for a column to say nothing because it is the same in all of them.
+const FEW_ROWS: u64 = 20;
 /// Columns that identify rows, whatever is in them.
 const NAMES_OF_IDENTITIES: [&str; 10] =
     ["id", "uuid", "guid", "rowid", "row_id", "rownum", "row_num", "row_number", "rownames", "row_names"];
@@ -117,6 +135,19 @@ pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Optio
     let sampled = sample.and_then(|sample| Some((sample, sample.column(&column.name)?)));
     let analyzed = || column.origin.and_then(|(table, column)| column_statistics(table, column));
     let statistics = if sample.is_none() { analyzed() } else { None };
+    let (meaning, codes) = match sampled.map(|(_, column)| &column.values) {
+        Some(Values::Texts(texts)) if kind == Kind::Text => (texts.meaning.clone(), Vec::new()),
+        Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone()),
+        _ => (Meaning::Plain, Vec::new()),
+    };
+    let as_numbers = match &meaning {
+        // a text that numbers others, such as shop_id, is none
+        Meaning::Numbers(numbers) if numbers.are_amounts() && !(numbers.numbers.is_whole && is_called_id(column)) => {
+            Some(numbers)
+        }
+        _ => None,
+    };
+    let kind = as_numbers.map_or(kind, |numbers| Kind::Number { is_whole: numbers.numbers.is_whole });
     let (distinct, are_even) = match (sampled, &statistics) {
         (Some((sample, column)), _) => (distinct_in(sample, column), are_even(sample, column)),
         (None, Some(statistics)) => {
@@ -124,21 +155,30 @@ pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Optio
         }
         (None, None) => (None, false),
     };
-    let (meaning, codes) = match sampled.map(|(_, column)| &column.values) {
-        Some(Values::Texts(texts)) if kind == Kind::Text => (texts.meaning.clone(), Vec::new()),
-        Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone()),
-        _ => (Meaning::Plain, Vec::new()),
+    // an id is one with and without codes among the numbers
+    let of_values = match (as_numbers, sample) {
+        (Some(NumberTexts { numbers, .. }), Some(sample)) => {
+            (Some(distinct_of(sample, numbers.counts)), are_even_in(sample, numbers))
+        }
+        _ => (distinct, are_even),
     };
-    let identity = identity(column, kind, distinct, are_even, relation);
-    Facts { kind, identity, distinct, meaning, codes, is_ragged: false }
+    let identity = identity(column, kind, of_values, relation);
+    let style = as_numbers.map(NumberTexts::style);
+    let nulls = sampled.map(|(sample, column)| (column.nulls, sample.rows));
+    Facts { kind, identity, distinct, meaning, style, nulls, codes, is_ragged: false }
 }
 
 fn distinct_in(sample: &Sample, column: &ColumnSample) -> Option<DistinctValues> {
     let counts = match &column.values {
         Values::Numbers(numbers) => numbers.counts,
         Values::Texts(texts) => texts.counts,
+        Values::Times(counts, _) => *counts,
         Values::Other(_) => return None,
     };
+    Some(distinct_of(sample, counts))
+}
+
+fn distinct_of(sample: &Sample, counts: Distinct) -> DistinctValues {
     let certainty = match sample.extent {
         Extent::All => Certainty::Exact,
         Extent::Blocks(_) => Certainty::Estimated,
@@ -146,12 +186,15 @@ fn distinct_in(sample: &Sample, column: &ColumnSample) -> Option<DistinctValues>
     };
     let all = sample.all_rows().unwrap_or(UNCOUNTED * sample.rows as f64);
     let rows = all * counts.values as f64 / sample.rows.max(1) as f64;
-    Some(DistinctValues { rows, distinct: counts.estimate(rows), certainty })
+    DistinctValues { rows, distinct: counts.estimate(rows), certainty }
 }
 
 fn are_even(sample: &Sample, column: &ColumnSample) -> bool {
-    let in_blocks = matches!(sample.extent, Extent::Blocks(_));
-    matches!(&column.values, Values::Numbers(numbers) if numbers.are_even(in_blocks))
+    matches!(&column.values, Values::Numbers(numbers) if are_even_in(sample, numbers))
+}
+
+fn are_even_in(sample: &Sample, numbers: &Numbers) -> bool {
+    numbers.are_even(matches!(sample.extent, Extent::Blocks(_)))
 }
 
 fn distinct_by(statistics: &ColumnStatistics) -> DistinctValues {
@@ -160,6 +203,37 @@ fn distinct_by(statistics: &ColumnStatistics) -> DistinctValues {
 }
 
 impl Facts {
+    /// Takes its texts for texts, although they are numbers.
+    pub fn as_texts(self) -> Facts {
+        match self.style {
+            Some(_) => Facts { kind: Kind::Text, style: None, ..self },
+            None => self,
+        }
+    }
+
+    /// Is it in all rows NULL, or in all of them the same? That is known of small tables alone.
+    pub fn says_nothing(&self) -> Option<Nothing> {
+        let (nulls, rows) = self.nulls.filter(|(_, rows)| *rows >= FEW_ROWS)?;
+        let known = self.distinct.filter(|known| known.certainty == Certainty::Exact)?;
+        match known.distinct {
+            _ if nulls == rows => Some(Nothing::NoValue),
+            distinct if distinct <= 1.0 && nulls == 0 => Some(Nothing::Constant),
+            _ => None,
+        }
+    }
+
+    /// Do many rows have the same date? Then it is a period, and says something of other rows; else it is the time of
+    /// an event, whose parts say less of later events than they cost.
+    pub fn has_periods(&self) -> bool {
+        self.distinct.is_some_and(|known| known.distinct <= PERIODS * known.rows)
+    }
+
+    /// Is it in many rows NULL, and in many not?
+    pub fn is_often_null(&self) -> bool {
+        let is_often = |count: u64, rows: u64| count >= OFTEN_ROWS && count as f64 >= OFTEN * rows as f64;
+        self.nulls.is_some_and(|(nulls, rows)| is_often(nulls, rows) && is_often(rows - nulls, rows))
+    }
+
     /// Have all rows the same value, as far as is known?
     pub fn is_constant(&self) -> bool {
         self.distinct.is_some_and(|known| known.rows >= 2.0 && known.distinct <= 1.0)
@@ -228,8 +302,7 @@ pub fn kind_of(type_oid: pg_sys::Oid) -> Kind {
 fn identity(
     column: &Column,
     kind: Kind,
-    distinct: Option<DistinctValues>,
-    are_even: bool,
+    (distinct, are_even): (Option<DistinctValues>, bool),
     relation: Option<pg_sys::Oid>,
 ) -> Option<Identity> {
     let is_whole = kind == Kind::Number { is_whole: true };
@@ -247,6 +320,12 @@ fn identity(
     let enough = if column.name.to_lowercase().ends_with("id") { 2.0 } else { UNIQUE_NUMBERS };
     let is_unique = |known: DistinctValues| known.rows >= enough && known.distinct >= UNIQUE * known.rows && are_even;
     (is_whole && distinct.is_some_and(is_unique)).then_some(Identity::Values)
+}
+
+/// Is it called like what numbers something, as in shop_id or shopId?
+fn is_called_id(column: &Column) -> bool {
+    let name = column.name.as_str();
+    name.to_lowercase().ends_with("_id") || name.ends_with("ID") || name.ends_with("Id")
 }
 
 /// Does a column with this name identify the rows of its table, or whatever an id identifies? If its values repeat, the

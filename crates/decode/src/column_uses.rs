@@ -3,12 +3,11 @@
 use super::column_facts::{Facts, Kind, facts_of_column};
 use super::default_features::{Candidate, Choice, Listed, Searched, of_papers, only_compressed, parts_of};
 use super::hashed::HashRule;
-use choices::{Choice as _, choice};
+use choices::choice;
 use errors::{Result, some_of};
 use pg::catalog::names::quote_identifier;
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
-use pg::values::date_part::DatePart;
 use pg::values::jsonb::JsonType;
 use pg::values::part::Part;
 use pgrx::pg_sys;
@@ -90,17 +89,34 @@ fn named_uses<'a>(
     let sample = (searched.sample)()?;
     let use_of = |column: &'a Column| {
         // a part is named as the column and itself
-        let is_part = |name: &String| DatePart::split(name).filter(|(of, _)| *of == column.name).map(|(_, part)| part);
-        let named_parts: Vec<DatePart> = names.iter().filter_map(is_part).collect();
+        let is_part = |name: &&String| Part::split(name).is_some_and(|(of, _)| of == column.name);
+        let named: Vec<&String> = names.iter().filter(is_part).collect();
+        let parts_named: Vec<Part> = named.iter().filter_map(|name| Some(Part::split(name)?.1)).collect();
         let is_named = names.contains(&column.name);
-        let keys: Vec<String> = names.iter().filter(|name| is_key_of(name, column)).cloned().collect();
-        let is_used = is_named || !named_parts.is_empty() || !keys.is_empty();
-        if column.name == searched.label || !is_used {
+        if column.name == searched.label || !(is_named || !named.is_empty()) {
             return other_use(column, why_not, searched);
         }
-        let parts = if is_named { parts_of(column, searched.takes) } else { named_parts };
-        let facts = facts_of_column(column, sample, searched.relation);
-        Ok(use_of_candidate(Candidate { column, facts, parts, keys, out: None }, rule))
+        let (mut dates, mut order, mut style, mut is_null) = (Vec::new(), None, None, false);
+        for part in &parts_named {
+            match part {
+                Part::Date(part) => dates.push(*part),
+                Part::TextDate(of, part) => {
+                    dates.push(*part);
+                    order = Some(*of);
+                }
+                Part::Number(of) => style = Some(*of),
+                Part::IsNull => is_null = true,
+                Part::Key(_) => {}
+            }
+        }
+        let keys: Vec<String> =
+            named.iter().filter(|name| is_key_of(name, column)).map(|name| (*name).clone()).collect();
+        let parts = if is_named { parts_of(column, searched.takes) } else { dates };
+        let facts = facts_of_column(column, sample, searched.relation).as_texts();
+        let is_number = style.is_some() || (is_null && !is_named && named.len() == 1);
+        let kind = if is_number { Kind::Number { is_whole: false } } else { facts.kind };
+        let facts = Facts { kind, style, ..facts };
+        Ok(use_of_candidate(Candidate { column, facts, parts, order, keys, out: None, is_null }, rule))
     };
     searched.columns.iter().map(use_of).collect()
 }
@@ -126,6 +142,7 @@ fn other_use<'a>(column: &'a Column, why: &str, searched: &Searched<'a>) -> Resu
 fn use_of_candidate<'a>(candidate: Candidate<'a>, rule: HashRule) -> ColumnUse<'a> {
     let role = match (candidate.out, candidate.facts.kind) {
         (Some(_), _) => Role::LeftOut,
+        (None, _) if !candidate.parts.is_empty() => Role::DateParts,
         (None, Kind::Number { .. } | Kind::Boolean) => Role::Number,
         (None, Kind::Text | Kind::Enum) if is_hashed(&candidate, rule) => Role::Hashed,
         (None, Kind::Text | Kind::Enum) => Role::Category,
@@ -135,12 +152,17 @@ fn use_of_candidate<'a>(candidate: Candidate<'a>, rule: HashRule) -> ColumnUse<'
         (None, Kind::Json) => Role::Keys,
     };
     let why = match candidate.out {
+        Some(out) if candidate.is_null => Some(format!("{}; {WHETHER_NULL}", candidate.why(out))),
         Some(out) => Some(candidate.why(out)),
         None => what_to_know(&candidate),
     };
-    let expression = better(candidate.column, &candidate.facts);
+    let is_taken = candidate.out.is_none() && (candidate.facts.style.is_some() || !candidate.parts.is_empty());
+    let expression = if is_taken { None } else { better(candidate.column, &candidate.facts) };
     ColumnUse { column: candidate.column, role, why, expression, facts: candidate.facts }
 }
+
+/// What a column is that is a feature only by whether it is NULL.
+const WHETHER_NULL: &str = "whether it is NULL is a feature";
 
 /// Does its training hash it, as far as is known?
 fn is_hashed(candidate: &Candidate, rule: HashRule) -> bool {
@@ -150,14 +172,17 @@ fn is_hashed(candidate: &Candidate, rule: HashRule) -> bool {
 
 /// What to know of a column that is a feature; None if there is nothing.
 fn what_to_know(candidate: &Candidate) -> Option<String> {
-    let Candidate { column, facts, parts, keys, .. } = candidate;
-    let parts: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+    let Candidate { column, facts, keys, is_null, .. } = candidate;
     let codes: Vec<String> = facts.codes.iter().map(|code| code.value.to_string()).collect();
     let known = [
-        (!parts.is_empty()).then(|| parts.join(", ")),
+        candidate.known_parts(),
+        candidate
+            .texts_as_numbers()
+            .map(|missing| format!("text as numbers{}{missing}", if missing.is_empty() { "" } else { ": " })),
+        is_null.then(|| WHETHER_NULL.to_owned()),
         (!keys.is_empty()).then(|| some_of(keys)),
         facts.is_constant().then(|| "always the same value".to_owned()),
-        candidate.categories().filter(|_| facts.hardly_recurs()),
+        candidate.categories().filter(|_| facts.hardly_recurs() && candidate.parts.is_empty()),
         candidate.numbers(),
         (!codes.is_empty()).then(|| format!("probably codes: {}", codes.join(", "))),
         is_code_of_others(column, facts).then(|| "cast it to text if it is a code".to_owned()),

@@ -6,7 +6,7 @@
 //! than a number, is reported in one notice. What statistics have decided is recorded with the model as names, so that
 //! predictions do not depend on them.
 
-use super::column_facts::{Certainty, Facts, Identity, Kind, facts_of, kind_of, ragged};
+use super::column_facts::{Certainty, Facts, Identity, Kind, Nothing, facts_of, kind_of, ragged};
 use super::columns::{of_column, use_of};
 use super::compressed_type::is_compressed;
 use super::json_keys::keys_of;
@@ -14,7 +14,7 @@ use super::sample::Sample;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
 use errors::{ArgumentError, Result, SourceError, some_of};
-use facts::{Meaning, quote_text};
+use facts::{DayOrder, Meaning, quote_text};
 use options::columns::OtherColumns;
 use options::date_parts::DateParts;
 use pg::catalog::names::quote_identifier;
@@ -23,6 +23,8 @@ use pg::catalog::types::{base_type, type_name};
 use pg::executor::query::Column;
 use pg::values::date_part::{DatePart, TimeType};
 use pg::values::jsonb::JsonType;
+use pg::values::part::is_null_of_column;
+use pg::values::text_part::{date_of_column, numbers_of_column};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -72,12 +74,14 @@ pub fn features(given: Option<&[String]>, searched: &Searched) -> Result<Vec<Str
     let mut choice = Choice::new(free, &listed, searched)?;
     choice.choose()?;
     choice.report();
-    Ok(choice.taken().flat_map(Candidate::features).collect())
+    Ok(choice.candidates.iter().flat_map(Candidate::features).collect())
 }
 
 /// Is it the time that folds go by, of which parts are features?
 fn has_own_parts(column: &Column, searched: &Searched) -> bool {
-    searched.others.time == Some(&column.name) && !parts_of(column, searched.takes).is_empty()
+    searched.others.time == Some(&column.name)
+        && !matches!(searched.takes, Takes::All(Some(DateParts::Auto)))
+        && !parts_of(column, searched.takes).is_empty()
 }
 
 /// Are features to be looked for, as this list does not name them all?
@@ -87,7 +91,7 @@ pub fn are_open(given: Option<&[String]>, columns: &[Column]) -> bool {
 
 /// Does it depend on its values whether a column is a feature?
 pub fn depends_on_values(column: &Column) -> bool {
-    matches!(kind_of(column.type_oid), Kind::Number { .. } | Kind::Text)
+    matches!(kind_of(column.type_oid), Kind::Number { .. } | Kind::Text | Kind::Time)
 }
 
 /// The parts of a column that are features in its place; none if it is no date, or none are asked for.
@@ -196,15 +200,27 @@ pub(super) fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
     }
 }
 
+/// The parts of a column of texts that are features in its place; none unless the texts are dates.
+fn parts_of_texts(facts: &Facts, takes: Takes) -> (Vec<DatePart>, Option<DayOrder>) {
+    let (Takes::All(Some(parts)), Meaning::Dates(dates)) = (takes, &facts.meaning) else { return (Vec::new(), None) };
+    let time = if dates.has_hours() { TimeType::Timestamp } else { TimeType::Date };
+    let parts = parts.of_type(time).into_iter().filter(|part| *part != DatePart::Epoch).collect();
+    if dates.order.is_some() { (parts, dates.order) } else { (Vec::new(), None) }
+}
+
 pub(super) struct Candidate<'a> {
     pub(super) column: &'a Column,
     pub(super) facts: Facts,
     /// features in its place
     pub(super) parts: Vec<DatePart>,
+    /// how texts have these parts
+    pub(super) order: Option<DayOrder>,
     /// the same of JSON
     pub(super) keys: Vec<String>,
     /// why it is no feature
     pub(super) out: Option<LeftOut>,
+    /// is it one whether it is NULL?
+    pub(super) is_null: bool,
 }
 
 /// Why a column is no feature.
@@ -213,6 +229,8 @@ pub(super) enum LeftOut {
     Key,
     Identity(Identity),
     NearlyUnique,
+    /// it is the same in all rows
+    Nothing(Nothing),
     /// texts that are dates
     Dates,
     Time,
@@ -233,10 +251,18 @@ pub(super) enum LeftOut {
 impl Candidate<'_> {
     fn features(&self) -> Vec<String> {
         let name = &self.column.name;
-        match self.parts.as_slice() {
-            [] if !self.keys.is_empty() => self.keys.clone(),
-            [] => vec![name.clone()],
-            parts => parts.iter().map(|part| part.of_column(name)).collect(),
+        if self.out.is_some() {
+            return if self.is_null { vec![is_null_of_column(name)] } else { Vec::new() };
+        }
+        let part = |part: &DatePart| match self.order {
+            Some(order) => date_of_column(order, *part, name),
+            None => part.of_column(name),
+        };
+        match (self.parts.as_slice(), self.facts.style) {
+            ([], _) if !self.keys.is_empty() => self.keys.clone(),
+            ([], Some(style)) => vec![numbers_of_column(style, name)],
+            ([], None) => vec![name.clone()],
+            (parts, _) => parts.iter().map(part).collect(),
         }
     }
 
@@ -249,7 +275,7 @@ impl Candidate<'_> {
     }
 
     fn is_category(&self) -> bool {
-        matches!(self.facts.kind, Kind::Text | Kind::Enum)
+        matches!(self.facts.kind, Kind::Text | Kind::Enum) && self.parts.is_empty()
     }
 
     /// Why its type cannot be a feature.
@@ -259,12 +285,15 @@ impl Candidate<'_> {
             Kind::Array => self.facts.is_ragged.then_some(LeftOut::Lengths),
             Kind::Sparse => Some(LeftOut::SparseVectors),
             Kind::Words if !takes_all && takes != Takes::Numbers => Some(LeftOut::Words),
-            Kind::Time => self.parts.is_empty().then_some(LeftOut::Time),
+            Kind::Time if self.parts.is_empty() => Some(LeftOut::Time),
             Kind::Json if takes != Takes::Numbers => (!takes_all).then_some(LeftOut::Json),
             Kind::Json | Kind::Bytes | Kind::Other => Some(LeftOut::Type),
-            Kind::Text if matches!(self.facts.meaning, Meaning::Dates(_)) => Some(LeftOut::Dates),
+            Kind::Text if matches!(self.facts.meaning, Meaning::Dates(_)) && self.parts.is_empty() => {
+                Some(LeftOut::Dates)
+            }
             Kind::Text | Kind::Enum | Kind::Words if takes == Takes::Numbers => Some(LeftOut::NoNumber),
-            _ => None,
+            _ if takes_all || takes == Takes::Numbers => None,
+            _ => self.facts.says_nothing().map(LeftOut::Nothing),
         }
     }
 
@@ -296,6 +325,8 @@ impl Candidate<'_> {
                 Some(numbers) => format!("{type_name}, nearly unique, {numbers}"),
                 None => format!("{type_name}, nearly unique"),
             },
+            LeftOut::Nothing(Nothing::NoValue) => "no value".to_owned(),
+            LeftOut::Nothing(Nothing::Constant) => "always the same value".to_owned(),
             LeftOut::Dates => format!("{type_name} with dates: use {}", self.expression().unwrap_or_default()),
             LeftOut::Array => format!("{type_name}, an array among other columns"),
             LeftOut::Lengths => format!("{type_name}, arrays of different lengths"),
@@ -305,7 +336,9 @@ impl Candidate<'_> {
             LeftOut::Json => format!("{type_name}: name it in features to use its keys"),
             LeftOut::NoNumber => format!("{type_name}, not a number"),
             LeftOut::Time if TimeType::from_oid(base_type(self.column.type_oid)).is_some() => {
-                format!("{type_name}: use date_parts for its parts")
+                let is_event = self.facts.distinct.is_some() && !self.facts.has_periods();
+                let recurs = if is_event { " that rarely recurs" } else { "" };
+                format!("{type_name}{recurs}: use date_parts for its parts")
             }
             LeftOut::Time | LeftOut::Type => match use_of(base_type(self.column.type_oid)) {
                 Some(expressions) => format!("{type_name}: use {}", of_column(expressions, &self.column.name)),
@@ -316,8 +349,28 @@ impl Candidate<'_> {
 
     /// A date and its parts, for people; None if it is no date.
     fn describe_parts(&self) -> Option<String> {
+        Some(format!("{} ({})", self.column.name, self.known_parts()?))
+    }
+
+    /// The parts, for people; None if it is no date.
+    pub(super) fn known_parts(&self) -> Option<String> {
         let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
-        (!names.is_empty()).then(|| format!("{} ({})", self.column.name, names.join(", ")))
+        let as_text = self.order.map_or_else(String::new, |order| format!("text, {}: ", order.name()));
+        (!names.is_empty()).then(|| format!("{as_text}{}", names.join(", ")))
+    }
+
+    /// Numbers that are texts, and what becomes of the other texts, for people; None of others.
+    pub(super) fn texts_as_numbers(&self) -> Option<String> {
+        let Meaning::Numbers(numbers) = &self.facts.meaning else { return None };
+        self.facts.style?;
+        let codes = numbers.codes.iter().map(|(code, count)| format!("{} {count} times", quote_text(code)));
+        let others = numbers.others.iter().filter(|(other, _)| numbers.codes.iter().all(|(code, _)| code != other));
+        let others = others.map(|(other, count)| format!("texts such as {} {count} times", quote_text(other)));
+        let missing: Vec<String> = codes.chain(others).collect();
+        Some(match missing.is_empty() {
+            true => String::new(),
+            false => format!("{} taken as NULL", some_of(&missing)),
+        })
     }
 
     /// What its texts are if they are no texts, as an expression.
@@ -328,6 +381,9 @@ impl Candidate<'_> {
     /// The numbers that its texts are, for people; None if they are not.
     pub(super) fn numbers(&self) -> Option<String> {
         let Meaning::Numbers(numbers) = &self.facts.meaning else { return None };
+        if self.facts.style.is_some() || numbers.distinct <= 2 {
+            return None;
+        }
         let codes: Vec<String> = numbers.codes.iter().map(|(code, _)| quote_text(code)).collect();
         let codes = if codes.is_empty() { String::new() } else { format!(" and {}", some_of(&codes)) };
         Some(format!("contains numbers{codes}: use {} if they are amounts", self.expression()?))
@@ -389,9 +445,14 @@ impl<'a> Choice<'a> {
         };
         let takes = searched.takes;
         let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
-            let parts = parts_of(column, takes);
+            let facts = if takes == Takes::Numbers { facts.as_texts() } else { facts };
             let facts = Facts { is_ragged: ragged.contains(column.name.as_str()), ..facts };
-            Candidate { column, facts, parts, keys: Vec::new(), out: None }
+            let (of_texts, order) = parts_of_texts(&facts, takes);
+            let mut parts = if order.is_some() { of_texts } else { parts_of(column, takes) };
+            if !listed.all && takes == Takes::All(Some(&DateParts::Auto)) && !facts.has_periods() {
+                parts.clear();
+            }
+            Candidate { column, facts, parts, order, keys: Vec::new(), out: None, is_null: false }
         });
         let sampled = sample.and_then(Sample::describe);
         Ok(Choice { candidates: candidates.collect(), takes_all: listed.all, takes, sampled, from: searched.from })
@@ -432,6 +493,13 @@ impl Choice<'_> {
         if self.taken().next().is_none() {
             // x = 1, 2, 3, ... may be measured: what is unique by its values alone is better than nothing
             self.take_what_is(LeftOut::Identity(Identity::Values));
+        }
+        if self.taken().next().is_none() {
+            self.take_what_is(LeftOut::Nothing(Nothing::Constant));
+        }
+        for candidate in &mut self.candidates {
+            let is_of_texts = matches!(candidate.out, Some(LeftOut::NearlyUnique | LeftOut::Dates));
+            candidate.is_null = is_of_texts && self.takes != Takes::Numbers && candidate.facts.is_often_null();
         }
         match self.taken().next() {
             Some(_) => Ok(()),
@@ -494,7 +562,10 @@ impl Choice<'_> {
         let mut is_special = false;
         for out in left_out {
             is_special |= !(is_only_key(&out) && keys == 1);
-            by_values |= matches!(out, LeftOut::Identity(Identity::Values) | LeftOut::NearlyUnique | LeftOut::Dates);
+            by_values |= matches!(
+                out,
+                LeftOut::Identity(Identity::Values) | LeftOut::NearlyUnique | LeftOut::Dates | LeftOut::Nothing(_)
+            );
         }
         let one_hot: Vec<String> =
             self.taken().filter(|candidate| candidate.is_category()).map(Candidate::describe_category).collect();
@@ -507,9 +578,21 @@ impl Choice<'_> {
         let vectors = if taken.len() > 1 { named(&|candidate| candidate.is_vector()) } else { Vec::new() };
         let words = named(&|candidate| candidate.facts.kind == Kind::Words);
         let codes: Vec<String> = self.taken().filter_map(Candidate::describe_codes).collect();
+        let texts: Vec<String> = taken
+            .iter()
+            .filter_map(|candidate| {
+                let missing = candidate.texts_as_numbers()?;
+                let name = &candidate.column.name;
+                Some(if missing.is_empty() { name.clone() } else { format!("{name} ({missing})") })
+            })
+            .collect();
+        let nulls = self.candidates.iter().filter(|candidate| candidate.is_null);
+        let nulls: Vec<String> = nulls.map(|candidate| candidate.column.name.clone()).collect();
         let groups = [
             ("left out", self.left_out()),
+            ("of these, whether they are NULL is a feature", nulls),
             ("parts", parts),
+            ("as numbers, though text", texts),
             ("one-hot", one_hot),
             ("vectors", vectors),
             ("words", words),
@@ -530,7 +613,9 @@ impl Choice<'_> {
         let sampled = self.sampled.iter().filter(|_| depends).map(|sampled| format!("; {sampled}"));
         let sampled: String = sampled.collect();
         let has_expressions = self.candidates.iter().any(|candidate| {
-            candidate.expression().is_some_and(|_| !matches!(candidate.facts.meaning, Meaning::YesNo(_)))
+            (candidate.expression().is_some_and(|_| !matches!(candidate.facts.meaning, Meaning::YesNo(_)))
+                && candidate.order.is_none()
+                && candidate.facts.style.is_none())
                 || (candidate.out.is_none() && !candidate.facts.codes.is_empty())
         });
         let hint = match has_expressions {
@@ -548,6 +633,9 @@ const WITH_EXPRESSIONS: &str = "To use an expression, give a query as source, su
 /// A number that may be something else, and what, for people.
 fn as_number(candidate: &Candidate) -> Option<String> {
     let name = &candidate.column.name;
+    if candidate.facts.style.is_some() {
+        return None;
+    }
     match (candidate.facts.kind, candidate.identifies()) {
         (Kind::Number { .. }, Some(LeftOut::Identity(Identity::Values))) => Some(format!("{name} (unique)")),
         (Kind::Number { is_whole: true }, None) if name.to_lowercase().ends_with("_id") => {

@@ -7,7 +7,7 @@
 
 use super::column_facts::{Kind, kind_of};
 use errors::Result;
-use facts::{DateOrder, Numbers, Texts};
+use facts::{DateOrder, Distinct, Numbers, Texts};
 use pg::PAGE_BYTES;
 use pg::catalog::names::quote_identifier;
 use pg::catalog::sampled::sampled_pages;
@@ -47,6 +47,8 @@ pub enum Values {
     Numbers(Numbers),
     /// also of an enum
     Texts(Texts),
+    /// of a date or time, with one of them as a text
+    Times(Distinct, Option<String>),
     /// of another type, with one of them as a text
     Other(Option<String>),
 }
@@ -177,6 +179,8 @@ enum Collected {
     Integers(Vec<i64>),
     Numbers(NumberType, Vec<f64>),
     Texts(Vec<String>),
+    /// dates and times as texts
+    Times(Vec<String>),
     /// how many, and one of them
     Other(usize, Option<String>),
 }
@@ -187,6 +191,7 @@ impl Collected {
             Some(NumberType::Int8) => Collected::Integers(Vec::new()),
             Some(number) => Collected::Numbers(number, Vec::new()),
             None if is_of_texts(column) => Collected::Texts(Vec::new()),
+            None if kind_of(column.type_oid) == Kind::Time => Collected::Times(Vec::new()),
             None => Collected::Other(0, None),
         }
     }
@@ -196,7 +201,7 @@ impl Collected {
         match self {
             Collected::Integers(integers) => integers.extend(value.to_rust::<i64>()),
             Collected::Numbers(number, numbers) => numbers.push(number.read(value)),
-            Collected::Texts(texts) => texts.extend(value.to_rust::<String>()),
+            Collected::Texts(texts) | Collected::Times(texts) => texts.extend(value.to_rust::<String>()),
             Collected::Other(values, example) => {
                 *values += 1;
                 *example = example.take().or_else(|| value.to_rust()).filter(|text: &String| !text.is_empty());
@@ -211,10 +216,17 @@ impl Collected {
             Collected::Integers(integers) => (integers.len(), Values::Numbers(Numbers::of_integers(integers))),
             Collected::Numbers(_, numbers) => (numbers.len(), Values::Numbers(Numbers::of(numbers))),
             Collected::Texts(texts) => (texts.len(), Values::Texts(Texts::of(texts, order))),
+            Collected::Times(times) => (times.len(), of_times(times)),
             Collected::Other(values, example) => (values, Values::Other(example)),
         };
         ColumnSample { nulls: rows - values as u64, values: of }
     }
+}
+
+fn of_times(mut times: Vec<String>) -> Values {
+    times.sort_unstable();
+    let runs = || times.chunk_by(|a, b| a == b).map(|run| run.len() as u64);
+    Values::Times(Distinct::of_runs(runs()), times.first().cloned())
 }
 
 fn is_of_texts(column: &Column) -> bool {

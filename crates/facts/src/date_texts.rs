@@ -1,6 +1,7 @@
 //! Texts that are dates, times of a day, or both.
 
 use super::sql::{is_code, without};
+use super::written::DayOrder;
 
 /// Which of day and month comes first in a date such as 05/04/2013, where nothing else says so: what DateStyle says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub struct DateTexts {
     pub format: Option<String>,
     /// what stands for a missing value
     pub codes: Vec<String>,
+    /// the order in which all of them read as dates, if there is one
+    pub order: Option<DayOrder>,
 }
 
 /// Other texts that are taken for codes, at most.
@@ -45,6 +48,10 @@ impl DateTexts {
     /// None unless most of these different texts, with their counts, are dates of one kind.
     pub(crate) fn of(texts: &[(&str, u64)], order: DateOrder) -> Option<DateTexts> {
         let (mut shapes, mut codes, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut orders = match order {
+            DateOrder::Dmy => vec![DayOrder::Ymd, DayOrder::Dmy, DayOrder::Mdy],
+            DateOrder::Mdy => vec![DayOrder::Ymd, DayOrder::Mdy, DayOrder::Dmy],
+        };
         let (mut dates, mut rest) = (0, 0);
         for (text, count) in texts {
             match Shape::read(text.trim()) {
@@ -52,6 +59,7 @@ impl DateTexts {
                 Some(shape) => {
                     dates += count;
                     shapes.push(shape);
+                    orders.retain(|order| order.read(text).is_some());
                 }
                 None => {
                     rest += count;
@@ -65,7 +73,12 @@ impl DateTexts {
         codes.append(&mut others);
         codes.sort();
         let (type_name, format) = Shape::unite(shapes)?.describe(order);
-        Some(DateTexts { type_name, format, codes })
+        Some(DateTexts { type_name, format, codes, order: orders.first().copied() })
+    }
+
+    /// Have they a time of day?
+    pub fn has_hours(&self) -> bool {
+        self.type_name.starts_with("timestamp")
     }
 
     /// The dates of a column, which is given as SQL writes it.

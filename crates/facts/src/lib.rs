@@ -13,6 +13,7 @@ mod number_texts;
 mod numbers;
 mod sql;
 mod texts;
+mod written;
 
 pub use codes::Code;
 pub use date_texts::{DateOrder, DateTexts};
@@ -22,3 +23,4 @@ pub use number_texts::NumberTexts;
 pub use numbers::Numbers;
 pub use sql::quote_text;
 pub use texts::{Meaning, Texts};
+pub use written::{DayOrder, NumberStyle, WrittenDate};

@@ -1,6 +1,8 @@
 //! Texts that are numbers: with codes for missing values, currencies, per cent, thousands and decimal commas.
 
+use super::numbers::Numbers;
 use super::sql::{is_code, quote_text, without};
+use super::written::NumberStyle;
 
 /// How the texts of a column are numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +17,10 @@ pub struct NumberTexts {
     pub others: Option<(String, u64)>,
     /// different numbers
     pub distinct: u64,
+    /// the numbers
+    pub numbers: Numbers,
+    /// do all of them read so, as a feature that is a number?
+    pub reads: bool,
 }
 
 /// Signs of currencies that a number may begin or end with.
@@ -44,8 +50,11 @@ impl NumberTexts {
     pub(crate) fn of(texts: &[(&str, u64)]) -> Option<NumberTexts> {
         let count = |style| texts.iter().filter(|(text, _)| read(text, style).is_some()).count();
         let (points, commas) = (count(Style::Point), count(Style::Comma));
-        // 17,23 in a few places is a list of numbers
-        let has_commas = commas > points && (commas - points) as f64 >= COMMAS * commas as f64;
+        // 17,23 in a few places is a list of numbers, as 6,11,17 is
+        if texts.iter().any(|(text, _)| is_list(text)) {
+            return None;
+        }
+        let has_commas = commas > points + 1 && (commas - points) as f64 >= COMMAS * commas as f64;
         let style = if has_commas { Style::Comma } else { Style::Point };
         let (mut found, mut others) = (NumberTexts::new(style), Vec::new());
         let (mut numbers, mut values) = (0, Vec::new());
@@ -56,15 +65,15 @@ impl NumberTexts {
                 Some(number) if number.has_leading_zero => return None,
                 Some(number) => {
                     numbers += count;
-                    values.push(number.value);
+                    values.extend(std::iter::repeat_n(number.value, *count as usize));
                     found.remove(&number.removed);
+                    found.reads &= found.style().read(text).is_some();
                 }
                 None => others.push(((*text).to_owned(), *count)),
             }
         }
-        values.sort_unstable_by(f64::total_cmp);
-        values.dedup();
-        found.distinct = values.len() as u64;
+        found.numbers = Numbers::of(values);
+        found.distinct = found.numbers.counts.distinct;
         let other_rows: u64 = others.iter().map(|(_, count)| count).sum();
         let all = (numbers + other_rows) as f64;
         let are_codes = others.len() <= NEW_CODES
@@ -87,7 +96,22 @@ impl NumberTexts {
             codes: Vec::new(),
             others: None,
             distinct: 0,
+            numbers: Numbers::of(Vec::new()),
+            reads: true,
         }
+    }
+
+    /// How the numbers are written.
+    pub fn style(&self) -> NumberStyle {
+        if self.decimal_comma { NumberStyle::Comma } else { NumberStyle::Point }
+    }
+
+    /// Are they numbers, and not names that have digits? Then something keeps them from being of a type of numbers:
+    /// codes, signs, or what else is no number. A column of integers alone was made text on purpose. Two values and a
+    /// code say as much as categories.
+    pub fn are_amounts(&self) -> bool {
+        let is_kept = !self.codes.is_empty() || self.others.is_some() || !self.removed.is_empty();
+        self.reads && self.distinct > 2 && (is_kept || self.decimal_comma || !self.numbers.is_whole)
     }
 
     fn remove(&mut self, removed: &str) {
@@ -114,6 +138,13 @@ impl NumberTexts {
         let number = cleaned(column.to_owned());
         format!("CASE WHEN {number} ~ '^\\s*[-+]?[0-9]*[.]?[0-9]+\\s*$' THEN {number}::float8 END")
     }
+}
+
+/// Is it a list of numbers with commas between them, and no number in any style?
+fn is_list(text: &str) -> bool {
+    let items = || text.trim().split([',', ';']).map(str::trim);
+    let are_numbers = || items().all(|item| !item.is_empty() && item.chars().all(|c| c.is_ascii_digit()));
+    items().count() > 1 && are_numbers() && read(text, Style::Point).is_none() && read(text, Style::Comma).is_none()
 }
 
 /// A number that was read.
@@ -238,11 +269,29 @@ mod tests {
     }
 
     #[test]
-    fn a_few_lists_of_numbers_are_no_decimal_commas() {
+    fn lists_of_numbers_are_no_decimal_commas() {
         let many: Vec<String> = (0..60).map(|i| i.to_string()).collect();
-        let texts: Vec<&str> = many.iter().map(String::as_str).chain(["17,23", "6,17", "6,11,17,23"]).collect();
-        assert_eq!(of(&texts).unwrap().codes.len(), 3);
-        assert!(!of(&texts).unwrap().decimal_comma);
+        let with = |lists: &[&'static str]| {
+            let texts: Vec<&str> = many.iter().map(String::as_str).chain(lists.iter().copied()).collect();
+            of(&texts)
+        };
+        let few = with(&["17,23", "6,17"]).unwrap();
+        assert_eq!((few.codes.len(), few.decimal_comma), (2, false));
+        assert_eq!(with(&["17,23", "6,17", "6,11,17,23"]), None);
+        // one of a few ids
+        assert!(!of(&["46", "47", "48", "46,47"]).is_some_and(|found| found.decimal_comma));
+    }
+
+    #[test]
+    fn amounts_are_numbers_that_something_made_text() {
+        let are_amounts = |texts: &[&str]| of(texts).unwrap().are_amounts();
+        assert!(are_amounts(&["1", "2", "3", "NA"]));
+        assert!(are_amounts(&["1.5", "2", "3"]));
+        assert!(are_amounts(&["$1", "$2", "$3"]));
+        assert!(are_amounts(&["1,234", "2", "3"]));
+        assert!(are_amounts(&["1,5", "2,5", "3"]));
+        assert!(!are_amounts(&["1", "2", "3"]), "a column of integers that someone made text");
+        assert!(!are_amounts(&["0", "1", "NA"]), "as good as categories");
     }
 
     #[test]

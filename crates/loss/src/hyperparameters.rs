@@ -135,20 +135,20 @@ impl Hyperparameters {
 
     /// The epochs of linear models that suit such data: as many as make a million steps, up to 100, where that is more
     /// than 20. Features that go together are distinguished by many small steps, which a small table has in many epochs
-    /// only. With as many features as tuples, or more, it is 20: there more steps learn the tuples by heart. Where 20
+    /// only. With as many features as tuples, or more, it is 20 unless a penalty was chosen for the weights of
+    /// categories: there more steps learn the tuples by heart, and with the penalty they do not. Where 20
     /// epochs would be more than five million steps, it is as many as make these, and at least 3: with the decay that
     /// follows from it, more have changed the scores of sets that were repeated by 0.004 at most
     /// (docs/results/others.csv).
-    pub fn automatic_epochs(data: Extent) -> u32 {
-        const STEPS: u64 = 1_000_000;
-        const ENOUGH: u64 = 5_000_000;
-        const LEAST: u64 = 3;
-        const MOST: u64 = 100;
-        if data.features as u64 >= data.tuples {
-            return Self::EPOCHS;
-        }
-        let enough = ENOUGH.div_ceil(data.tuples).clamp(LEAST, Self::EPOCHS.into());
-        STEPS.div_ceil(data.tuples).clamp(enough, MOST) as u32
+    pub fn automatic_epochs(&self, data: Extent) -> u32 {
+        let is_penalized = self.l2 > 0.0 && self.l2_on == Penalized::Categories;
+        if data.features as u64 >= data.tuples && !is_penalized { Self::EPOCHS } else { epochs_of(data.tuples) }
+    }
+
+    /// As many epochs as such data may have, whatever the penalty is.
+    pub fn most_automatic_epochs(data: Extent) -> u32 {
+        let few = if data.features as u64 >= data.tuples { Self::EPOCHS } else { 0 };
+        epochs_of(data.tuples).max(few)
     }
 
     /// Takes the decay with which the learning rate falls to a hundredth, or what else suits the kind of model, over
@@ -156,7 +156,7 @@ impl Hyperparameters {
     /// training that goes on goes on as if it had never stopped. Bounded steps give long rows less weight, the less the
     /// lower the rate: while it is high, the model is not that of the least loss.
     pub fn with_automatic_decay(self, data: Extent) -> Hyperparameters {
-        let decay = self.kind.defaults().automatic_fall.powf(1.0 / f64::from(Self::automatic_epochs(data)));
+        let decay = self.kind.defaults().automatic_fall.powf(1.0 / f64::from(self.automatic_epochs(data)));
         // as many digits as a reader takes in, and the same on every machine
         let decay = (decay * 1e4).round() / 1e4;
         Hyperparameters { schedule: Schedule::Exponential { decay }, ..self }
@@ -296,6 +296,17 @@ impl Hyperparameters {
     }
 }
 
+/// The epochs of a linear model that suit this many tuples.
+fn epochs_of(tuples: u64) -> u32 {
+    const STEPS: u64 = 1_000_000;
+    const ENOUGH: u64 = 5_000_000;
+    const LEAST: u64 = 3;
+    const MOST: u64 = 100;
+    let tuples = tuples.max(1);
+    let enough = ENOUGH.div_ceil(tuples).clamp(LEAST, Hyperparameters::EPOCHS.into());
+    STEPS.div_ceil(tuples).clamp(enough, MOST) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,8 +393,10 @@ mod tests {
             (u64::MAX, usize::MAX, 20, 0.7943),
         ] {
             let data = Extent { tuples, features };
-            assert_eq!(Hyperparameters::automatic_epochs(data), epochs, "{data:?}");
-            let hyper = Hyperparameters::new(ModelKind::Linear).with_automatic_decay(data);
+            let hyper = Hyperparameters::new(ModelKind::Linear);
+            assert_eq!(hyper.automatic_epochs(data), epochs, "{data:?}");
+            assert!(Hyperparameters::most_automatic_epochs(data) >= epochs);
+            let hyper = hyper.with_automatic_decay(data);
             assert_eq!(hyper.schedule, Schedule::Exponential { decay });
             // it is the rate of the epoch after the last that is a hundredth
             let fallen = hyper.learning_rate_at(epochs + 1) / hyper.learning_rate;
@@ -392,6 +405,18 @@ mod tests {
             let fallen = quantile.learning_rate_at(epochs + 1) / quantile.learning_rate;
             assert!((0.00098..0.00102).contains(&fallen), "{data:?}: {fallen}");
         }
+    }
+
+    #[test]
+    fn a_penalty_on_categories_lets_a_table_of_many_features_have_as_many_epochs_as_others() {
+        let wide = Extent { tuples: 400, features: 700 };
+        let hyper = Hyperparameters::new(ModelKind::Logistic);
+        assert_eq!(hyper.automatic_epochs(wide), 20);
+        let penalized = hyper.with_automatic_penalty(400.0);
+        assert_eq!(penalized.automatic_epochs(wide), 100);
+        assert_eq!(penalized.with_automatic_decay(wide).schedule, Schedule::Exponential { decay: 0.955 });
+        assert_eq!(Hyperparameters::most_automatic_epochs(wide), 100);
+        assert_eq!(penalized.automatic_epochs(Extent { tuples: 1_000_000, features: 1_000_000 }), 5);
     }
 
     #[test]

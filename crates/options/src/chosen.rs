@@ -120,7 +120,7 @@ impl Point {
         let chosen = self.hyperparameters.with_automatic_rate(mean_square, mean_target);
         (self.hyperparameters, self.rate) = (Hyperparameters { bounded, averaging, ..chosen }, Rate::Chosen);
         if self.has_open_epochs {
-            self.max_epochs = Hyperparameters::automatic_epochs(data);
+            self.max_epochs = self.hyperparameters.automatic_epochs(data);
             self.has_open_epochs = false;
         }
         if matches!(schedule, Schedule::Exponential { .. }) && self.has_open_decay {

@@ -141,15 +141,14 @@ impl Source {
         Ok(())
     }
 
-    /// Adds to the columns what is called like a part of one, of a date or of JSON, unless a column is called so.
+    /// Adds to the columns what is called like a part of one, such as of a date or of JSON, unless a column is called so.
     pub fn add_parts(&mut self, features: &[String]) {
         for feature in features {
             let is_there = self.columns.iter().any(|column| column.name == *feature);
             let Some((name, part)) = Part::split(feature).filter(|_| !is_there) else { continue };
             let Some(column) = self.columns.iter().find(|column| column.name == name) else { continue };
             let Some(part) = part.of_type(base_type(column.type_oid)) else { continue };
-            // a key may be missing
-            let may_be_null = column.may_be_null || matches!(part, TypedPart::Key(..));
+            let may_be_null = part != TypedPart::IsNull && (column.may_be_null || part.may_be_missing());
             let collation = if part.is_category() { pg_sys::DEFAULT_COLLATION_OID } else { pg_sys::Oid::INVALID };
             let part_column = Column {
                 name: feature.clone(),

@@ -149,6 +149,10 @@ impl Training {
         flags: Flags,
     ) -> Result<Training> {
         let phases = Phases::begin();
+        if !flags.explain_only() {
+            // before a sample is read
+            model::check_can_store("corgipile_train()");
+        }
         let model = arguments.take::<String>("warm_start");
         let resume = model.map(|model| Resume::new(&model, &mut arguments)).transpose()?;
         let source = source_and_model(&mut arguments, flags)?;

@@ -112,12 +112,14 @@ def _plain(values: Any) -> list[Any]:
 def _converted(model: Model, name: str, values: list[Any]) -> list[Any]:
     """Texts of CSV as what the model was trained on; other values as they are."""
     from ..db._dates import PARTS, split
+    from ..db._written import split as split_text
 
     if not any(isinstance(value, str) for value in values):
         return values
     features = model.features
     is_date = name not in features and any(split(f) == (name, part) for f in features for part in PARTS)
-    if name in model.categories or is_date:
+    is_text = name not in features and any((split_text(feature) or ("",))[0] == name for feature in features)
+    if name in model.categories or is_date or is_text:
         return [None if value == "" else value for value in values]
     if model.feature_kind != "columns":
         return [None if value in ("", None) else _array(name, value) for value in values]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._text import number_of_text
-from . import _dates, _json
+from . import _dates, _json, _written
 from ._document import Categories, Document, Vector, Words
 from ._hashing import xxh3_64
 from ._inputs import NamedColumns, narrow, numbers, texts
@@ -73,11 +73,14 @@ def features(document: Document, rows: Any, policies: Policies) -> Dense | Entri
 
 
 def input_columns(document: Document) -> list[str]:
-    """The columns that the features are taken from: a date or JSON once, in place of its parts."""
+    """The columns that the features are taken from: a date, JSON or text once, in place of its parts."""
     if document.feature_kind != "columns":
         return list(document.features)
-    names = ((_json.split(feature) or _dates.split(feature) or (feature,))[0] for feature in document.features)
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(_column_of(feature) for feature in document.features))
+
+
+def _column_of(feature: str) -> str:
+    return (_json.split(feature) or _written.split(feature) or _dates.split(feature) or (feature,))[0]
 
 
 def feature_name(document: Document, place: int) -> str:
@@ -210,7 +213,7 @@ def _of_columns(document: Document, rows: Any, policies: Policies) -> Dense | En
 
 
 class _Columns:
-    """The columns of features, some of which are parts of dates or of JSON."""
+    """The columns of features, some of which are parts of dates or of JSON, or what texts say."""
 
     def __init__(self, document: Document, rows: NamedColumns) -> None:
         self.document, self.rows = document, rows
@@ -218,7 +221,7 @@ class _Columns:
 
     def _part(self, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
         parts = _dates.split(name)
-        if name in self.rows.columns or parts is None:
+        if name in self.rows.columns or parts is None or _written.split(name) is not None:
             return None
         column, part = parts
         if column not in self._times:
@@ -229,12 +232,16 @@ class _Columns:
         return times.part(part)
 
     def _values(self, name: str) -> Any:
-        """The values of a column, or of a key of one that has JSON."""
-        key = _json.split(name)
-        if name in self.rows.columns or key is None:
+        """The values of a column, of a key of one that has JSON, or of what its texts say."""
+        key, written = _json.split(name), _written.split(name)
+        if name in self.rows.columns or (key is None and written is None):
             return _column(self.document, self.rows, name)
-        column, path, is_text = key
-        return _json.values(column, path, is_text, _column(self.document, self.rows, column))
+        if key is not None:
+            column, path, is_text = key
+            return _json.values(column, path, is_text, _column(self.document, self.rows, column))
+        column, read = written or (name, lambda value, _: value)
+        values = _column(self.document, self.rows, column)
+        return [read(value, f"feature {name!r}, row {row}") for row, value in enumerate(list(values))]
 
     def numbers(self, name: str) -> NDArray[np.float32]:
         part = self._part(name)

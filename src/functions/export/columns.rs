@@ -7,6 +7,7 @@ use errors::{ArgumentError, ModelError, Result};
 use model::{Buckets, ColumnKind, FeatureKind, Model};
 use pg::catalog::types::{base_type, base_type_of_extension};
 use pg::values::array::element_type;
+use pg::values::number::NumberType;
 use pg::values::part::{Part, TypedPart};
 use pg::values::record::is_citext;
 use pgrx::pg_sys;
@@ -40,10 +41,14 @@ impl Columns {
             let part = if has_parts { Part::split(feature) } else { None };
             let read = match (&source, part) {
                 (None, None) => columns.read(feature, None, None),
-                (None, Some((column, Part::Key(key)))) => {
-                    columns.read(column, None, Part::Key(key).of_type(pg_sys::JSONBOID))
+                (None, Some((column, part))) => {
+                    let of_type = match &part {
+                        Part::Date(_) => return Err(type_needed(feature, column)),
+                        Part::Key(_) => pg_sys::JSONBOID,
+                        Part::Number(_) | Part::TextDate(..) | Part::IsNull => pg_sys::TEXTOID,
+                    };
+                    columns.read(column, None, part.of_type(of_type))
                 }
-                (None, Some((column, Part::Date(_)))) => return Err(type_needed(feature, column)),
                 (Some(source), part) => columns.typed(source, feature, part)?,
             };
             columns.features.push(read);
@@ -87,12 +92,10 @@ impl Columns {
     pub fn number(&self, i: usize) -> String {
         let Read { type_oid, part, .. } = &self.features[i];
         let value = self.value(i);
-        match (part, *type_oid) {
+        match (part, type_oid.and_then(NumberType::from_oid)) {
             (Some(part), _) => format!("({})::pg_catalog.float8", part.sql(&value)),
-            (_, Some(pg_sys::MONEYOID)) => format!("{value}::pg_catalog.numeric::pg_catalog.float8"),
-            (_, Some(pg_sys::INTERVALOID)) => format!("pg_catalog.date_part('epoch', {value})"),
-            (_, Some(pg_sys::BOOLOID)) => format!("{value}::pg_catalog.int4::pg_catalog.float8"),
-            _ => format!("{value}::pg_catalog.float8"),
+            (None, Some(number)) => number.sql(&value),
+            (None, None) => format!("{value}::pg_catalog.float8"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Features that are parts of dates and of JSON, where predictions get the dates and the JSON.
+//! Features that are parts of dates and of JSON, or what texts say, where predictions get the dates, JSON and texts.
 //!
 //! The columns of what is given are followed by the parts that the model needs, as if they were given, too. So anyone
 //! who reads features need not know that there are such parts.
@@ -87,6 +87,6 @@ impl AddedParts {
 
 impl AddedPart {
     fn of<'a>(&self, value: impl Fn(usize) -> Option<TypedDatum<'a>>) -> Option<TypedDatum<'a>> {
-        value(self.attribute).and_then(|value| self.part.of_value(value))
+        self.part.of(value(self.attribute))
     }
 }

@@ -356,6 +356,13 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
                 wrong_type(column, "The model was trained on a date or timestamp in this column.")
             }
             Some((column, Part::Key(_))) => wrong_type(column, "The model was trained on keys of JSON in this column."),
+            Some((column, Part::Number(_))) => {
+                wrong_type(column, "The model was trained on numbers as text in this column.")
+            }
+            Some((column, Part::TextDate(..))) => {
+                wrong_type(column, "The model was trained on dates as text in this column.")
+            }
+            Some((_, Part::IsNull)) => no_column(model, name, columns),
             None => no_column(model, name, columns),
         }),
     }

@@ -9,7 +9,7 @@ use model::{ColumnKind, FeatureKind, Model, Policies};
 use pg::call::function::Call;
 use pg::catalog::types::base_type;
 use pg::values::number::{is_text, number_of_text};
-use pg::values::part::has_parts;
+use pg::values::part::Part;
 use pg::values::record::{RecordColumn, RecordValues};
 use pgrx::pg_sys;
 
@@ -108,11 +108,18 @@ fn names_of_values(model: &Model, call: Call<'_>, given: usize, expected: usize)
         1 => PredictError::OneValue { model: model.in_error(), expected },
         _ => PredictError::Length { model: model.in_error(), expected, given },
     };
-    let has_whole = (0..given).any(|i| has_parts(base_type(call.type_of(i + 1))));
     match model.given_columns() {
-        // with as many dates as parts of them, the types tell them apart; the same of JSON
-        Some(columns) if given == columns.len() && (given != expected || has_whole) => {
+        Some(columns) if given == columns.len() && given != expected => {
             Ok(columns.into_iter().map(str::to_owned).collect())
+        }
+        // with as many columns as parts of them, the types tell them apart
+        Some(_) if given == expected => {
+            let name = |(i, feature): (usize, &String)| {
+                let base = base_type(call.type_of(i + 1));
+                let whole = Part::split(feature).filter(|(_, part)| part.clone().of_type(base).is_some());
+                whole.map_or(feature.as_str(), |(column, _)| column).to_owned()
+            };
+            Ok(model.features.iter().enumerate().map(name).collect())
         }
         Some(columns) if given != expected => Err(wrong_length(columns.len()).into()),
         None if given != expected => Err(wrong_length(expected).into()),

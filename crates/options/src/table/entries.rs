@@ -79,10 +79,11 @@ entries! {
     /// any number of columns of numbers, text, enums, arrays of numbers or of text, vectors, tsvector and JSON; or two
     /// columns, indices and values of sparse features. {*}: all possible columns; {*,-a,-b}: all but these; {-a}: the
     /// default without it. By default, columns features_k and features_v if both exist, or features_v alone; else the
-    /// only compressed column; else all columns of numbers, booleans, text, enums, arrays of numbers and vectors except
-    /// label, weight, group, validation column, columns that identify rows (primary key, unique index, identity column,
-    /// a name such as id, or by a sample of the rows) and texts that are dates; or else words, keys of JSON or the only
-    /// column of bytes. A notice lists the columns left out
+    /// only compressed column; else all columns of numbers, booleans, text, enums, arrays of numbers and vectors, and
+    /// parts of dates (date_parts), except label, weight, group, validation column, and columns that identify rows
+    /// (primary key, unique index, identity column, a name such as id, or by a sample of the rows) or have one value;
+    /// or else words, keys of JSON or the only column of bytes. Texts that are numbers but for codes, and dates, are
+    /// read as such. A notice lists what was chosen
     features = argument(
         "text[]",
         Any(Some("names of columns")),
@@ -90,16 +91,17 @@ entries! {
     )
     .warm_start(OfModel);
 
-    /// parts of dates and timestamps, as EXTRACT returns them, as features named column.part. true: year, month and
-    /// dow, and hour for timestamps. month, dow and hour are categories, the others numbers. Timestamps with a time
-    /// zone are converted to UTC
+    /// parts of dates and timestamps, as EXTRACT returns them, as features named column.part, and of texts that are
+    /// dates. auto: year, month and dow, and hour for timestamps, of dates that recur. true: the same of every date and
+    /// of the column that folds_by_time names. false: dates are no features. month, dow and hour are categories, the others numbers. Timestamps with a
+    /// time zone are converted to UTC
     date_parts: DateParts = option(
         Read(
-            "boolean or array",
-            "true, false, or year, month, day, dow, hour, doy, epoch",
+            "boolean, text or array",
+            "auto, true, false, or year, month, day, dow, hour, doy, epoch",
             || DateParts::WHAT.into(),
         ),
-        Default::Boolean(false),
+        Default::Word("auto"),
     );
 
     /// column of row weights: numbers from 0, of which only the ratios matter. A row of weight 2 counts twice, a row of

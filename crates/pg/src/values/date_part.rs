@@ -137,18 +137,25 @@ impl DatePart {
     pub fn of_value(self, time: TimeType, value: TypedDatum<'_>) -> TypedDatum<'static> {
         let part = time.microseconds(value).map(|microseconds| self.of_microseconds(microseconds));
         if !self.is_category() {
-            let number = part.unwrap_or_else(|infinity| infinity);
-            // SAFETY: a float8 is its bits.
-            return unsafe { TypedDatum::new(pg_sys::Datum::from(number.to_bits()), pg_sys::FLOAT8OID) };
+            return number(part.unwrap_or_else(|infinity| infinity));
         }
-        let text: &'static CStr = match part {
-            Ok(part) if self == DatePart::Dow => ONE_DIGIT[part as usize],
-            Ok(part) => TWO_DIGITS[part as usize],
-            Err(infinity) if infinity > 0.0 => c"infinity",
-            Err(_) => c"-infinity",
-        };
-        // SAFETY: a value of type unknown is a C string, and this one stays.
-        unsafe { TypedDatum::new(pg_sys::Datum::from(text.as_ptr()), pg_sys::UNKNOWNOID) }
+        match part {
+            Ok(part) => self.category(part as i64),
+            Err(infinity) if infinity > 0.0 => literal(c"infinity"),
+            Err(_) => literal(c"-infinity"),
+        }
+    }
+
+    /// The category of a part of a finite date.
+    pub(super) fn category(self, part: i64) -> TypedDatum<'static> {
+        literal(if self == DatePart::Dow { ONE_DIGIT[part as usize] } else { TWO_DIGITS[part as usize] })
+    }
+
+    /// The part of a day, which counts from the first of its month, and may be in the next one.
+    pub(super) fn of_day(self, year: i64, month: i64, day: i64) -> TypedDatum<'static> {
+        let days = first_of(year, month) + day - 1;
+        let part = self.of_microseconds((days - UNIX_TO_POSTGRES_DAYS) * MICROSECONDS_PER_DAY);
+        if self.is_category() { self.category(part as i64) } else { number(part) }
     }
 
     /// The part of a point in time, in microseconds since 2000-01-01.
@@ -184,6 +191,25 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
+/// A number of type float8.
+pub(super) fn number(number: f64) -> TypedDatum<'static> {
+    // SAFETY: a float8 is its bits.
+    unsafe { TypedDatum::new(pg_sys::Datum::from(number.to_bits()), pg_sys::FLOAT8OID) }
+}
+
+/// A text without a type, as a literal has none.
+fn literal(text: &'static CStr) -> TypedDatum<'static> {
+    // SAFETY: a value of type unknown is a C string, and this one stays.
+    unsafe { TypedDatum::new(pg_sys::Datum::from(text.as_ptr()), pg_sys::UNKNOWNOID) }
+}
+
+/// The first day of a month, in days since 1970-01-01.
+fn first_of(year: i64, month: i64) -> i64 {
+    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    first_of_january(year) + BEFORE[month as usize - 1] + i64::from(is_leap && month > 2)
 }
 
 /// The first day of a year, in days since 1970-01-01.

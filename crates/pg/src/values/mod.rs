@@ -14,6 +14,7 @@ pub mod part;
 pub mod record;
 pub mod sparse;
 pub mod sparse_vector;
+pub mod text_part;
 pub mod tid;
 pub mod typed;
 pub mod value_hash;

@@ -57,6 +57,16 @@ impl NumberType {
         }
     }
 
+    /// The value as a double, of a column that is written as SQL writes it.
+    pub fn sql(self, column: &str) -> String {
+        match self {
+            NumberType::Bool => format!("{column}::pg_catalog.int4::pg_catalog.float8"),
+            NumberType::Money => format!("{column}::pg_catalog.numeric::pg_catalog.float8"),
+            NumberType::Interval => format!("pg_catalog.date_part('epoch', {column})"),
+            _ => format!("{column}::pg_catalog.float8"),
+        }
+    }
+
     /// Can its values have fractions?
     #[inline]
     pub fn has_fractions(self) -> bool {

@@ -40,9 +40,9 @@ impl LoadRequest {
         LoadRequest { rows, start: LoadStart::First, last_epoch, has_open_epochs, waits }
     }
 
-    /// The number of the last epoch of a source of such data.
+    /// The number of the last epoch that a source of such data may have: the leader, which chooses, may end before.
     pub fn last_epoch(&self, data: Extent) -> u64 {
-        let chosen = if self.has_open_epochs { Hyperparameters::automatic_epochs(data) } else { 0 };
+        let chosen = if self.has_open_epochs { Hyperparameters::most_automatic_epochs(data) } else { 0 };
         self.last_epoch.max(chosen.into())
     }
 

@@ -72,7 +72,7 @@ impl Training {
         let (extent, outputs) = (decoder.extent(), decoder.labels().outputs());
         let hyper = request.first_point().hyperparameters;
         let epochs = |point: &Point| match point.has_open_epochs {
-            true => Hyperparameters::automatic_epochs(extent),
+            true => point.hyperparameters.automatic_epochs(extent),
             false => point.max_epochs,
         };
         let epochs = request.points.iter().map(epochs).max().unwrap_or(1);

@@ -51,6 +51,10 @@ impl Search {
         reads: (Snapshot<'_>, c_int, Flags),
     ) -> Result<Search> {
         let phases = Phases::begin();
+        if !reads.2.explain_only() {
+            // before a sample is read
+            model::check_can_store("corgipile_search()");
+        }
         let source = source_and_model(&mut arguments, reads.2)?;
         let request = Request::for_search(arguments, own)?;
         let training = Training::open_request((request, source), None, reads, phases)?;

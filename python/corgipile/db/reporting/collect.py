@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._connections import Notice, quoted
 from .._dates import split
+from .._written import split as split_text
 from .._document import BINARY_SVMS, NETWORKS, REGRESSIONS, SVMS, Categories, Vector
 from .._extension import schema, select
 from .._model import Model
@@ -269,7 +270,7 @@ def _left_out(collected: Collected, columns: list[str]) -> set[str]:
     used = {collected.facts["label"]}
     for feature in collected.facts["features"]:
         used.add(feature)
-        used.update((split(feature) or ())[:1])
+        used.update((split_text(feature) or split(feature) or ())[:1])
     return {column for column in columns if column not in used}
 
 

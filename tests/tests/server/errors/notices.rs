@@ -327,13 +327,22 @@ pub const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, a, ''red'' AS colour, now() AS since FROM t', 'logistic', max_epochs => 1)"],
-        "NOTICE:  features: 2 columns; left out: since (timestamp with time zone: use date_parts for its parts); one-hot: colour (1 category)\n\
+        "NOTICE:  features: column a; left out: colour (always the same value), since (always the same value)\n\
          HINT:  To change this, name the features; '{*,-id}' uses every possible column except id.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', 'logistic', max_epochs => 1,
-               options => '{\"date_parts\": true}')"],
+        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id % 10 AS since FROM t', 'logistic', max_epochs => 1)"],
         "NOTICE:  features: 2 columns; parts: since (year, month, dow)\nHINT:  ...\n...",
+    ),
+    (
+        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id AS since FROM t', 'logistic', max_epochs => 1)"],
+        "NOTICE:  features: column a; left out: since (date that rarely recurs: use date_parts for its parts)\nHINT:  ...\n...",
+    ),
+    (
+        &["SELECT FROM corgipile_train('SELECT label, a, NULL::text AS nothing, CASE WHEN id % 2 = 0 THEN ''note '' || id END AS note
+                                          FROM t, generate_series(1, 2)', 'logistic', max_epochs => 1)"],
+        "NOTICE:  features: column a; left out: nothing (no value), note (text, nearly unique); of these, whether they are NULL is \
+         a feature: note\nHINT:  ...\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT label, a FROM t', 'linear', max_epochs => 1)"],
@@ -361,11 +370,11 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  They count as none of the known ones; with handle_unknown => 'error' they are an error.\n",
     ),
     (
-        &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id)::text AS day,
+        &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id / 10 * 10)::text AS day,
                                                CASE WHEN id % 9 = 0 THEN '?' ELSE (id % 13)::text END AS grade,
                                                CASE WHEN id % 9 = 0 THEN -999 ELSE id % 30 END AS degrees FROM t$$, 'logistic', max_epochs => 1)"],
-        "NOTICE:  features: 3 columns; left out: day (text with dates: use day::date); \
-         one-hot: grade (14 categories, contains numbers and '?': use NULLIF(grade, '?')::float8 if they are amounts); \
+        "NOTICE:  features: 4 columns; parts: day (text, ymd: year, month, dow); \
+         as numbers, though text: grade ('?' 11 times taken as NULL); \
          probably codes: degrees (-999: use NULLIF(degrees, -999))\n\
          HINT:  To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t', or name the \
          features; corgipile_columns() describes every column.\n...",

@@ -56,7 +56,7 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "SourceError::ColumnType",
-        "SELECT corgipile_train('SELECT label, a, now() AS x FROM t', features => '{a,x}')",
+        "SELECT corgipile_train('SELECT label, a, now() AS x FROM t', features => '{a,x}', options => '{\"date_parts\": false}')",
         "42804",
         r#"feature column "x" has type timestamp with time zone"#,
         "Use parts of the date as features: options => '{\"date_parts\": true}', or name them, such as '{created.month,created.dow}'.",
@@ -140,7 +140,7 @@ pub const CASES: &[Case] = &[
     ),
     Case(
         "SourceError::NoFeatures",
-        "SELECT corgipile_train('SELECT id, label, now() AS since FROM t')",
+        "SELECT corgipile_train('SELECT id, label, now() AS since FROM t', options => '{\"date_parts\": false}')",
         "42703",
         "the source has no features",
         "These columns are left out: id (primary key), since (timestamp with time zone: use date_parts for its parts). Features can be any number of columns of numbers, booleans, text, enums, arrays of numbers or of text, pgvector's vectors, tsvector or bytes; or an array of indices and one of values.",

@@ -94,7 +94,7 @@ fn lists_of_parts_are_taken_of_every_date_and_recorded() {
         features(r#"features => '{*,-id,-seen,-at}', options => '{"date_parts": ["epoch", "day"]}'"#),
         "{x,day.epoch,day.day}|[\"epoch\", \"day\"]"
     );
-    assert_eq!(features(r#"options => '{"date_parts": false}'"#), "{x}|NULL");
+    assert_eq!(features(r#"options => '{"date_parts": false}'"#), "{x}|false");
     assert_eq!(features("features => '{x,day.dow}'"), "{x,day.dow}|NULL");
     assert_eq!(
         features(r#"features => '{day.dow,day}', options => '{"date_parts": ["dow", "month"]}'"#),

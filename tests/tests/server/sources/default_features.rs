@@ -41,8 +41,7 @@ fn numbers_booleans_text_and_enums_are_features_and_what_identifies_rows_is_none
         told(&db, "'shops'"),
         "7 columns; left out: id (primary key), account (identifies rows: unique), \
          code (identifies rows: unique index), serial (identifies rows: identity column), name (text, nearly unique), \
-         founded (date: use date_parts for its parts), \
-         updated (timestamp with time zone: use date_parts for its parts), details (json: name it in features to use its keys); \
+         founded (always the same value), updated (always the same value), details (json: name it in features to use its keys); \
          one-hot: city (3 categories), zip (40 categories, contains numbers: use zip::float8 if they are amounts), \
          size; vectors: pixels; as numbers: region_id (cast it to text if it is a code)"
     );

@@ -42,3 +42,4 @@ mod transforms;
 mod vector_faults;
 mod vectors;
 mod words;
+mod written;

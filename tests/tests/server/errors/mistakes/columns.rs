@@ -177,7 +177,7 @@ pub const FEATURES: &[Case] = &[
         "parts that a date has not",
         r#"SELECT corgipile_train('passengers', label => 'survived', options => '{"date_parts": ["weekday"]}')"#,
         "22023",
-        r#"option "date_parts" must be true, or an array of "year", "month", "day", "dow", "hour", "doy" and "epoch", not ["weekday"]"#,
+        r#"option "date_parts" must be true, false, "auto", or an array of "year", "month", "day", "dow", "hour", "doy" and "epoch", not ["weekday"]"#,
         "",
     ),
     Case(
