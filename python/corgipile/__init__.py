@@ -18,7 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import db, joader, sklearn
+    from . import db, joader, sklearn, torch
     from ._native import SourceError
     from ._native import __version__ as __version__
     from .dataset import CorgiPileDataset
@@ -47,6 +47,7 @@ _PLACES = {
     "shuffle_once": "corgipile.offline",
     "sklearn": "corgipile.sklearn",
     "tfrecord": "corgipile.sources",
+    "torch": "corgipile.torch",
     "webdataset": "corgipile.sources",
 }
 
@@ -68,6 +69,7 @@ __all__ = [
     "shuffle_once",
     "sklearn",
     "tfrecord",
+    "torch",
     "webdataset",
 ]
 

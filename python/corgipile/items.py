@@ -37,11 +37,14 @@ class MapStyle:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_native": None}
 
-    def read(self, plan_of: Callable[[_native.Source], _native.Plan], **of: int) -> Iterator[Any]:
-        """The batches of a reader of items of its own."""
-        items = self._items()
+    def read(
+        self, plan_of: Callable[[_native.Source], _native.Plan], *, items: bool = False, **of: int
+    ) -> Iterator[Any]:
+        """The batches of a reader of its own, or the lists of their items."""
+        collate = list if items else self.collate
+        opened = self._items()
         # one thread: few data sets can be asked by several at once
-        reader = plan_of(items.source).reader(**of, threads=1)
+        reader = plan_of(opened.source).reader(**of, threads=1)
         try:
             while True:
                 try:
@@ -50,10 +53,10 @@ class MapStyle:
                     return
                 except Exception:
                     # what the data set raised is better than what is reported of it
-                    if (error := items.error()) is not None:
+                    if (error := opened.error()) is not None:
                         raise error from None
                     raise
-                yield self.collate(items.take(numbers["item"]))
+                yield collate(opened.take(numbers["item"]))
         finally:
             reader.close()
 

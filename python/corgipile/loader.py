@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from corgipile._checks import check_function, check_number
 from corgipile._collate import collate
-from corgipile._shared import MAX_WORKERS, Counting
+from corgipile._shared import MAX_WORKERS, Counting, Position
 from corgipile.dataset import CorgiPileDataset, Tensors, check_tensors, to_torch
 
 Transform = Callable[[Any], Any]
@@ -77,30 +77,31 @@ class Loader(Counting):
         self._position = None
 
     def __iter__(self) -> Iterator[Any]:
-        epoch, start = self.dataset.progress.begin(None)
-        self._position = (epoch, start)
-        batches = self._by_workers(epoch, start) if self._workers else self._here(epoch, start)
-        return self._counted(batches, epoch, start)
+        position = self._position = self.dataset.progress.begin(None)
+        items = self._iterate(position)
+        return items if self._workers else map(self._steps, items)
 
-    def _here(self, epoch: int, start: int) -> Iterator[Any]:
-        return map(self._steps, self.dataset.read(epoch, start))
+    def _iterate(self, position: Position) -> Iterator[Any]:
+        batches = self._by_workers(position) if self._workers else self.dataset.read(*position[:2])
+        yield from self._counted(batches, position)
+        self._position = (position[0] + 1, 0, 0)
 
-    def _by_workers(self, epoch: int, start: int) -> Iterator[Any]:
+    def _by_workers(self, position: Position) -> Iterator[Sequence[Any]]:
         from corgipile import _workers
 
-        self.dataset.progress.tell_workers(epoch, start)
+        self.dataset.progress.tell_workers(*position[:2])
         if not self._options.get("persistent_workers"):
-            loader = _workers.data_loader(self.dataset, self._steps, (epoch, start), self._workers, self._options)
+            loader = _workers.data_loader(self.dataset, self._steps, position, self._workers, self._options)
         else:
             if self._persistent is None:
                 self._persistent = _workers.data_loader(self.dataset, self._steps, None, self._workers, self._options)
             loader = self._persistent
-        return map(_workers.unpack, loader)
+        return _workers.in_turns(loader, self._workers)
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the iteration, counted in batches that were returned: less than 1 kB of numbers and text."""
         position = self._position or self.dataset.progress.pending_position()
-        return self.dataset.state_at(*position, workers=max(1, self._workers))
+        return self.dataset.state_at(position, workers=max(1, self._workers))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Makes the next iteration return the rest of the state's epoch; see the data set's method."""

@@ -131,7 +131,7 @@ def test_to_go_on_a_buffer_at_most_is_read(lanes: int, numbers: Numbers) -> None
     expected = numbers(make(Slow()))
     for at in [0, 1, 9, 10, 24, 33, 48]:
         resumed = make(data := Slow())
-        state = make(Slow()).state_at(0, at)
+        state = make(Slow()).state_at((0, at, 0))
         resumed.load_state_dict(state)
         batches = iter(resumed)
         assert next(batches)["number"].tolist() == expected[at]
