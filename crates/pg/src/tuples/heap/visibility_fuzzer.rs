@@ -110,6 +110,10 @@ impl Forge {
         if self.is_asserting {
             bits &= !pg_sys::HEAP_MOVED;
         }
+        if bits & pg_sys::HEAP_MOVED != 0 {
+            // what moved it is no place in the table of combined command ids
+            bits &= !pg_sys::HEAP_COMBOCID;
+        }
         let deleter = match bits & pg_sys::HEAP_XMAX_IS_MULTI {
             0 if self.one_in(3) => pg_sys::InvalidTransactionId,
             0 => self.transaction(),
