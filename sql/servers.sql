@@ -15,6 +15,35 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'corgipile_receive_model_wrapper';
 COMMENT ON FUNCTION corgipile.receive_model(uuid, jsonb) IS 'called by corgipile_publish() on a server that receives a model: stores the model as the caller''s, unless it exists already, and makes its name refer to it';
 
+-- A grant that exists is left alone: publishing a model again changes nothing.
+CREATE FUNCTION corgipile.receive_grants(model_id bigint, to_all text[], to_predict text[]) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    role        text;
+    privilege   text;
+    has         boolean;
+    missing     text[] := '{}';
+BEGIN
+    FOR role, privilege, has IN
+        SELECT r.name, r.privilege, r.name = ANY (CASE r.privilege WHEN 'all' THEN m.granted_to ELSE m.predict_granted_to END)
+          FROM corgipile.models AS m,
+               (SELECT a, 'all' FROM unnest(to_all) AS a UNION ALL SELECT p, 'predict' FROM unnest(to_predict) AS p)
+                   AS r(name, privilege)
+         WHERE m.model_id = receive_grants.model_id
+    LOOP
+        IF role <> 'public' AND NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role) THEN
+            missing := missing || role;
+        ELSIF NOT has THEN
+            PERFORM @extschema@.corgipile_grant(model_id, role, privilege);
+        END IF;
+    END LOOP;
+    RETURN array_to_string(missing, ', ');
+END
+$$;
+COMMENT ON FUNCTION corgipile.receive_grants(bigint, text[], text[]) IS 'called by corgipile_publish() on a server that receives a model: grants it to the roles that exist there, and returns the names of the others';
+
 -- A detail or a hint that there is not must not be given.
 CREATE FUNCTION corgipile.raise_of_server(server text, code text, message text, detail text, hint text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
@@ -136,7 +165,7 @@ COMMENT ON FUNCTION corgipile.servers_to_publish_to(text[]) IS 'foreign servers 
 
 -- All servers store the model before the first one commits: if one fails, none has it. Then all get the
 -- COMMIT before the first reply is awaited.
-CREATE FUNCTION corgipile.publish(identity uuid, model jsonb, servers text[])
+CREATE FUNCTION corgipile.publish(id bigint, identity uuid, model jsonb, servers text[])
 RETURNS TABLE (server text, outcome text, model_id bigint, version int)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -151,6 +180,9 @@ DECLARE
     same        int;
     is_told     boolean := false;
     have        text[] := '{}';
+    to_all      text[];
+    to_predict  text[];
+    missing     text[] := '{}';
     answer      text;
     code        text;
     message     text;
@@ -169,6 +201,7 @@ BEGIN
                   HINT = 'Run CREATE EXTENSION dblink; it comes with PostgreSQL.';
     END IF;
     names := corgipile.servers_to_publish_to(servers);
+    SELECT m.granted_to, m.predict_granted_to INTO to_all, to_predict FROM corgipile.models AS m WHERE m.model_id = id;
     FOREACH server IN ARRAY names LOOP
         BEGIN
             -- a name that no other connection of the session has
@@ -204,6 +237,12 @@ BEGIN
                 'SELECT pg_catalog.row_to_json(r)::pg_catalog.text
                    FROM corgipile.receive_model(%L::pg_catalog.uuid, %L::pg_catalog.jsonb) AS r', identity, model));
             received := received || answer::json;
+            answer := corgipile.answer_of_server(dblink, server, connections[i], format(
+                'SELECT corgipile.receive_grants(%L::pg_catalog.int8, %L::pg_catalog.text[], %L::pg_catalog.text[])',
+                received[i] ->> 'model_id', to_all, to_predict));
+            IF answer <> '' THEN
+                missing := missing || format('%s on server "%s"', answer, server);
+            END IF;
         ELSIF users[i] = users[same] THEN
             received := received || (received[same]::jsonb || '{"outcome": "present"}')::json;
         ELSE
@@ -233,6 +272,10 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = code, MESSAGE = message;
     END IF;
     PERFORM corgipile.hang_up(dblink, connections);
+    IF cardinality(missing) > 0 THEN
+        RAISE NOTICE 'roles to which the model is granted here do not exist there: %', array_to_string(missing, '; ')
+            USING HINT = 'Create them there, and publish again.';
+    END IF;
     FOR i IN 1 .. cardinality(names) LOOP
         server := names[i];
         outcome := received[i] ->> 'outcome';
@@ -253,13 +296,13 @@ EXCEPTION WHEN query_canceled OR OTHERS THEN
         HINT = 'Publish it again: where it is, nothing changes.';
 END
 $$;
-COMMENT ON FUNCTION corgipile.publish(uuid, jsonb, text[]) IS 'publishes a model for corgipile_publish()';
+COMMENT ON FUNCTION corgipile.publish(bigint, uuid, jsonb, text[]) IS 'publishes a model for corgipile_publish()';
 
 CREATE FUNCTION corgipile_publish(model_id bigint, servers text[] DEFAULT NULL)
 RETURNS TABLE (server text, outcome text, remote_model_id bigint, remote_version int)
 LANGUAGE sql VOLATILE PARALLEL UNSAFE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS 'SELECT p.server, p.outcome, p.model_id, p.version
-      FROM corgipile.publish(corgipile.identity(model_id), @extschema@.corgipile_export(model_id), servers) AS p';
+      FROM corgipile.publish(model_id, corgipile.identity(model_id), @extschema@.corgipile_export(model_id), servers) AS p';
 COMMENT ON FUNCTION corgipile_publish(bigint, text[]) IS 'copies a model to other servers, those named or all that you may use, and makes its name refer to it there; returns one row per server';
 
 CREATE FUNCTION corgipile_publish(name text, version int DEFAULT NULL, servers text[] DEFAULT NULL)

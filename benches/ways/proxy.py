@@ -1,14 +1,16 @@
-"""Delays what goes through a Unix socket, as a network does: proxy.py FROM TO MILLISECONDS, of which each direction takes half.
+"""Delays what goes through a Unix socket, as a network does: proxy.py FROM TO MILLISECONDS.
 
-FROM is made, TO is a server's. All bytes keep their sequence, and any number of them is on the way at the same time.
+Each direction takes half of them. FROM is made, TO is a server's. All bytes keep their sequence, and any number of
+them is on the way at the same time.
 """
 
 import asyncio
+import contextlib
 import sys
 
 
 async def carry(reader, writer, seconds):
-    """Passes on what comes, each piece so many seconds after it has come."""
+    """Passes on each piece that is read, this many seconds later."""
     loop = asyncio.get_running_loop()
     pieces = asyncio.Queue()
 
@@ -21,16 +23,12 @@ async def carry(reader, writer, seconds):
         writer.close()
 
     sender = asyncio.create_task(send())
-    try:
+    with contextlib.suppress(ConnectionError):
         while data := await reader.read(1 << 16):
             pieces.put_nowait((loop.time() + seconds, data))
-    except ConnectionError:
-        pass
     pieces.put_nowait(None)
-    try:
+    with contextlib.suppress(ConnectionError):
         await sender
-    except ConnectionError:
-        pass
 
 
 async def main(source, target, seconds):

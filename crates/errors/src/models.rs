@@ -127,7 +127,7 @@ pub enum ModelError {
     WritesForAnother(String),
     #[error("permission denied for model \"{0}\", which was published to this server")]
     #[report(ERRCODE_INSUFFICIENT_PRIVILEGE =>
-        "corgipile_publish() does not copy grants. On this server, its owner calls corgipile_grant(model, role).")]
+        "Grant it where it was trained, with corgipile_grant(model, role), and publish it again.")]
     PublishedPermission(String),
     #[error("model {0} has no name")]
     #[report(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE =>

@@ -84,9 +84,17 @@ impl MaybeDistributed {
     /// query does not only read, filter and compute on one distributed table.
     pub(super) fn rows(&self, preferred: &[String]) -> Option<Result<Vec<ForeignRows>, NotForeign>> {
         // SAFETY: an analysed query, of which a copy is made, as what is written changes it.
-        let (query, scanned) = unsafe {
+        let (query, found) = unsafe {
             let query: *mut pg_sys::Query = pg_sys::copyObjectImpl(self.query.cast()).cast();
-            (query, only_table(query)?)
+            (query, only_table(query))
+        };
+        let scanned = match found {
+            Ok(scanned) => scanned,
+            // SAFETY: as above.
+            Err(what) if unsafe { has_distributed(query.cast(), std::ptr::null_mut()) } => {
+                return Some(Err(format!("it reads a distributed table, and {what}").into()));
+            }
+            Err(_) => return None,
         };
         // SAFETY: the entry of a table.
         let table = unsafe { (*scanned.entry).relid };
@@ -110,7 +118,7 @@ impl MaybeDistributed {
 /// It is an analysed query.
 pub(super) unsafe fn reads_distributed(query: *mut pg_sys::Query) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { has_catalogs() && only_table(query).is_some_and(|scanned| is_distributed((*scanned.entry).relid)) }
+    unsafe { has_catalogs() && only_table(query).is_ok_and(|scanned| is_distributed((*scanned.entry).relid)) }
 }
 
 /// The only table of a query, and the query that it is directly in.
@@ -119,36 +127,83 @@ struct Scanned {
     entry: *mut pg_sys::RangeTblEntry,
 }
 
-/// The table that a query reads, if that and to filter and compute row by row is all that it does.
+/// The table that a query reads, if that and to filter and compute row by row is all that it does; what else it does, if
+/// not.
 ///
 /// # Safety
 /// It is an analysed query.
-unsafe fn only_table(mut query: *mut pg_sys::Query) -> Option<Scanned> {
+unsafe fn only_table(mut query: *mut pg_sys::Query) -> Result<Scanned, &'static str> {
     // SAFETY: what an analysed query consists of.
     unsafe {
         loop {
             let q = &*query;
-            let has_more = q.hasAggs || q.hasWindowFuncs || q.hasTargetSRFs || q.hasSubLinks || q.hasModifyingCTE;
-            let lists =
-                [q.cteList, q.groupClause, q.groupingSets, q.windowClause, q.distinctClause, q.sortClause, q.rowMarks];
-            let nodes = [q.havingQual, q.limitOffset, q.limitCount, q.setOperations];
-            if has_more || lists.iter().any(|list| !list.is_null()) || nodes.iter().any(|node| !node.is_null()) {
-                return None;
+            let unfit = [
+                (
+                    "aggregates",
+                    q.hasAggs || !q.groupClause.is_null() || !q.groupingSets.is_null() || !q.havingQual.is_null(),
+                ),
+                ("computes window functions", q.hasWindowFuncs),
+                ("has functions that return sets", q.hasTargetSRFs),
+                ("has a subquery outside of FROM", q.hasSubLinks),
+                ("modifies or locks rows", q.hasModifyingCTE || !q.rowMarks.is_null()),
+                ("has DISTINCT", !q.distinctClause.is_null()),
+                ("has UNION or another set operation", !q.setOperations.is_null()),
+                ("is sorted", !q.sortClause.is_null()),
+                ("has LIMIT or OFFSET", !q.limitOffset.is_null() || !q.limitCount.is_null()),
+            ];
+            if let Some((what, _)) = unfit.into_iter().find(|(_, applies)| *applies) {
+                return Err(what);
             }
             let from = (*q.jointree).fromlist;
-            if pg_sys::list_length(from) != 1 {
-                return None;
-            }
-            let item = pg_sys::list_nth(from, 0).cast::<pg_sys::RangeTblRef>();
-            if (*item).type_ != pg_sys::NodeTag::T_RangeTblRef {
-                return None;
+            let item = if pg_sys::list_length(from) == 1 { pg_sys::list_nth(from, 0) } else { std::ptr::null_mut() };
+            let item = item.cast::<pg_sys::RangeTblRef>();
+            if item.is_null() || (*item).type_ != pg_sys::NodeTag::T_RangeTblRef {
+                return Err("joins tables");
             }
             let entry = pg_sys::list_nth(q.rtable, (*item).rtindex - 1).cast::<pg_sys::RangeTblEntry>();
             match (*entry).rtekind {
-                pg_sys::RTEKind::RTE_RELATION => return Some(Scanned { query, entry }),
-                pg_sys::RTEKind::RTE_SUBQUERY => query = (*entry).subquery,
-                _ => return None,
+                pg_sys::RTEKind::RTE_RELATION if q.cteList.is_null() => return Ok(Scanned { query, entry }),
+                pg_sys::RTEKind::RTE_SUBQUERY if q.cteList.is_null() => query = (*entry).subquery,
+                pg_sys::RTEKind::RTE_CTE => query = only_expression(q, &*entry).ok_or("has several WITH queries")?,
+                _ => return Err("reads something other than tables"),
             }
+        }
+    }
+}
+
+/// The query of a common table expression that is the only one of its query, and is read once.
+///
+/// # Safety
+/// The entry is of this analysed query.
+unsafe fn only_expression(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) -> Option<*mut pg_sys::Query> {
+    // SAFETY: the caller's promise; a list of common table expressions.
+    unsafe {
+        if pg_sys::list_length(query.cteList) != 1 || entry.ctelevelsup != 0 {
+            return None;
+        }
+        let cte = &*pg_sys::list_nth(query.cteList, 0).cast::<pg_sys::CommonTableExpr>();
+        (!cte.cterecursive && cte.cterefcount == 1).then(|| cte.ctequery.cast())
+    }
+}
+
+/// Is there a distributed table anywhere in a query?
+#[pg_guard]
+unsafe extern "C-unwind" fn has_distributed(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
+    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        match (*node).type_ {
+            pg_sys::NodeTag::T_RangeTblEntry => {
+                let entry = &*node.cast::<pg_sys::RangeTblEntry>();
+                entry.rtekind == pg_sys::RTEKind::RTE_RELATION && is_distributed(entry.relid)
+            }
+            pg_sys::NodeTag::T_Query => {
+                let flags = pg_sys::QTW_EXAMINE_RTES_BEFORE as i32;
+                pg_sys::query_tree_walker(node.cast(), Some(has_distributed), context, flags)
+            }
+            _ => pg_sys::expression_tree_walker(node, Some(has_distributed), context),
         }
     }
 }
@@ -245,8 +300,10 @@ unsafe fn write_with_rows(query: *mut pg_sys::Query, entry: *mut pg_sys::RangeTb
 fn statement_of_node(columns: &[String], shards: &[&Shard], statement: &str) -> String {
     let columns = columns.join(", ");
     let selects = shards.iter().map(|shard| format!("SELECT {columns} FROM {}", shard.table));
-    let rows = ROWS.to_string_lossy();
-    format!("WITH {rows} AS ({}) {}", selects.collect::<Vec<_>>().join(" UNION ALL "), statement.trim_end_matches(';'))
+    let (rows, selects) = (ROWS.to_string_lossy(), selects.collect::<Vec<_>>().join(" UNION ALL "));
+    let statement = statement.trim_end_matches(';');
+    // it may begin with WITH itself
+    format!("WITH {rows} AS ({selects}) SELECT * FROM ({statement}) AS source")
 }
 
 /// The shards of each node, by its foreign server.

@@ -93,7 +93,12 @@ impl Training {
             pass: pass.as_secs_f64(),
             newton: takes_newton.then(|| decoder.dim()),
             averages: are_alike,
-            batches: if request.kind.is_linear() { BATCHES } else { (1, largest_of_network(hyper)) },
+            // a rate that the call gives does not follow the size
+            batches: match (request.kind.is_linear(), request.has_open_rate()) {
+                (true, true) => BATCHES,
+                (true, false) => (BATCH, BATCH),
+                (false, _) => (1, largest_of_network(hyper)),
+            },
             fetches: self.original.is_some(),
         })
     }

@@ -267,7 +267,7 @@ pub const CASES: &[Case] = &[
          SET LOCAL application_name = 'citus_internal gpid=10000000001'; SELECT corgipile_predict('m', ARRAY[1, 2, 3])",
         "42501",
         r#"permission denied for model "m", which was published to this server"#,
-        "corgipile_publish() does not copy grants. On this server, its owner calls corgipile_grant(model, role).",
+        "Grant it where it was trained, with corgipile_grant(model, role), and publish it again.",
     ),
     Case(
         "ModelError::Unnamed",

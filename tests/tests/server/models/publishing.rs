@@ -308,6 +308,30 @@ fn who_publishes_has_the_rights_of_the_mappings_and_no_others() {
     for other in [&mut north, &mut south] {
         assert_eq!(other.line("SELECT owner, granted_to FROM corgipile.models"), "alice_there|{}");
     }
+    // grants go to the roles that exist there, and only once
+    let [only, nowhere] = &["only", "nowhere"].map(|who| nodes.near.role(who));
+    north.run(&format!("CREATE ROLE {bob}; CREATE ROLE {only}"));
+    south.run(&format!("CREATE ROLE {bob}"));
+    let of_all = |what: &str| {
+        let call = |role: &str, more: &str| format!("corgipile_{what}('m', '{role}'{more})");
+        let predict = if what == "grant" { ", 'predict'" } else { "" };
+        format!("SELECT {}, {}, {}, {}", call(bob, ""), call("public", predict), call(only, ""), call(nowhere, ""))
+    };
+    session.run(&of_all("grant"));
+    let publish = format!("SET ROLE {alice}; SELECT server, outcome FROM corgipile_publish('m')");
+    let told = nodes.near.notices(&[&publish]);
+    let missing = format!(
+        "roles to which the model is granted here do not exist there: {nowhere} on server \"north\"; {only}, {nowhere} on server \"south\""
+    );
+    assert!(told.contains(&missing), "{told}");
+    let grants = "SELECT granted_to, predict_granted_to FROM corgipile.models";
+    assert_eq!(north.line(grants), format!("{{{bob},{only}}}|{{public}}"));
+    assert_eq!(south.line(grants), format!("{{{bob}}}|{{public}}"));
+    let row = "SELECT xmin FROM corgipile.stored_models";
+    let before = north.line(row);
+    nodes.near.notices(&[&publish]);
+    assert_eq!(north.line(row), before, "publishing again changes nothing");
+    session.run(&of_all("revoke"));
     let mut alice_there = nodes.north.session_as("postgres");
     alice_there.run("SET ROLE alice_there");
     assert_eq!(weight(&mut alice_there, "m"), "2");

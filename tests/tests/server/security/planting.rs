@@ -301,6 +301,7 @@ pub const CALLS: &[&str] = &[
     "COPY public.states TO '/dev/null' (FORMAT binary)",
     "SELECT * FROM corgipile.receive_model(corgipile.identity(corgipile.version_id('plain', NULL)), public.corgipile_export('plain'))",
     "SELECT * FROM corgipile.receive_model('c0ffee00-c0ff-4e00-8000-00c0ffee0000', public.corgipile_export(1))",
+    "SELECT corgipile.receive_grants(1, '{public,pg_monitor,none}', '{pg_read_all_data}')",
     "SELECT public.corgipile_deploy('plain', 1)",
     "SELECT public.corgipile_deploy('plain', NULL)",
     "SELECT public.corgipile_comment(1, 'one'), public.corgipile_comment('words', 'some')",

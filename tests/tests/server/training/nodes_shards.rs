@@ -119,6 +119,8 @@ fn shards_are_trained_on_where_they_are() {
         "SELECT half, a, b FROM {} WHERE id % 5 > 0 AND cat = 'red'",
         "SELECT half, a + b AS sum, upper(cat) AS cat FROM (SELECT * FROM {} WHERE held) AS s",
         "SELECT half, a FROM {} WHERE v[1] > 0 OR cat IN ('grey', 'it''s')",
+        "WITH q AS (SELECT * FROM {} WHERE b > 4) SELECT half, a, b FROM q WHERE id > 9",
+        "SELECT * FROM (WITH q AS (SELECT half, a, b FROM {}) TABLE q) s",
     ] {
         let newton = "label => 'half', solver => 'newton'";
         let here = near.trained(&format!("$${}$$, {newton}", source.replace("{}", "dealt"))).parameters();
@@ -167,9 +169,17 @@ fn what_shards_cannot_be_asked_for_is_told() {
         ("SELECT half, a FROM ONLY t", "only a part of the distributed table is read"),
         ("SELECT half, a FROM t TABLESAMPLE system (50)", "only a part of the distributed table is read"),
         ("lent", "a view reads the distributed table as its owner"),
-        ("SELECT half, a FROM t LIMIT 10", "does more than read and filter"),
-        ("SELECT half, max(a) AS a FROM t GROUP BY half, id", "does more than read and filter"),
-        ("SELECT half, a FROM t WHERE id IN (SELECT id FROM base)", "does more than read and filter"),
+        ("SELECT half, a FROM t LIMIT 10", "it reads a distributed table, and has LIMIT or OFFSET"),
+        ("SELECT half, a FROM t ORDER BY id", "it reads a distributed table, and is sorted"),
+        ("SELECT half, max(a) AS a FROM t GROUP BY half, id", "it reads a distributed table, and aggregates"),
+        ("SELECT DISTINCT half, a FROM t", "it reads a distributed table, and has DISTINCT"),
+        ("SELECT half, rank() OVER (ORDER BY a) AS a FROM t", "and computes window functions"),
+        ("SELECT half, unnest(v) AS a FROM t", "and has functions that return sets"),
+        ("SELECT half, a FROM t UNION ALL SELECT half, a FROM base", "and has UNION or another set operation"),
+        ("SELECT half, a FROM t JOIN base USING (half, a)", "it reads a distributed table, and joins tables"),
+        ("WITH q AS (TABLE t), p AS (TABLE base) SELECT half, a FROM q", "and has several WITH queries"),
+        ("SELECT half, a FROM t WHERE id IN (SELECT id FROM base)", "and has a subquery outside of FROM"),
+        ("SELECT half, a FROM base WHERE id IN (SELECT id FROM t)", "and has a subquery outside of FROM"),
         ("base", "the source is a table of this server"),
     ] {
         refused(near, source, why);
