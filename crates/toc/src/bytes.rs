@@ -95,6 +95,9 @@ pub(crate) struct Packed<'a> {
 }
 
 impl Packed<'_> {
+    /// An array of no integers.
+    pub(crate) const NONE: Packed<'static> = Packed { bytes: &[], width: 0, len: 0 };
+
     pub(crate) fn width(&self) -> u32 {
         self.width
     }

@@ -44,3 +44,73 @@ pub fn map_entries(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Erro
     }
     encode_smallest(&mapped)
 }
+
+/// Applies `f` to every entry: only to the stored values if it leaves 0 as it is ([`map_values`]), else to all
+/// ([`map_entries`]).
+///
+/// # Errors
+/// As those.
+pub fn map(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error> {
+    if f(0.0).to_bits() == 0 { map_values(bytes, f) } else { map_entries(bytes, f) }
+}
+
+/// Combines two compressed matrices of the same shape entry by entry, as A + B and A - B. Only entries that one of them
+/// has are combined if `f` makes 0 of two zeros. The result is in its smallest encoding.
+///
+/// # Errors
+/// If the bytes are not what [`encode`] made; [`Error::Shapes`]; and as [`map_entries`] if `f` makes something else of
+/// two zeros.
+pub fn zip(a: &[u8], b: &[u8], f: impl Fn(f64, f64) -> f64) -> Result<Vec<u8>, Error> {
+    let (a, b) = (decode(a)?, decode(b)?);
+    if (a.len(), a.columns()) != (b.len(), b.columns()) {
+        return Err(Error::Shapes { rows: [a.len(), b.len()], columns: [a.columns(), b.columns()] });
+    }
+    let mut combined = Rows::new(a.columns());
+    if f(0.0, 0.0).to_bits() != 0 && a.columns() > 0 {
+        let (a, b) = (crate::dense::all_entries(&a)?, crate::dense::all_entries(&b)?);
+        let all: Vec<f64> = allocation::collect(a.iter().zip(&b).map(|(a, b)| f(*a, *b)));
+        return encode_dense(combined, &all);
+    }
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for (a, b) in a.iter().zip(b.iter()) {
+        columns.clear();
+        values.clear();
+        let mut a = a.0.iter().copied().zip(a.1.iter().copied()).peekable();
+        let mut b = b.0.iter().copied().zip(b.1.iter().copied()).peekable();
+        while let Some(column) = a.peek().map(|a| a.0).into_iter().chain(b.peek().map(|b| b.0)).min() {
+            let [a, b] = [a.next_if(|a| a.0 == column), b.next_if(|b| b.0 == column)]
+                .map(|entry| entry.map_or(0.0, |(_, value)| value));
+            allocation::push(&mut columns, column);
+            allocation::push(&mut values, f(a, b));
+        }
+        combined.push_sparse(&columns, &values)?;
+    }
+    encode_smallest(&combined)
+}
+
+/// Combines a compressed matrix with a plain one of the same shape, row by row without gaps, as A + M. The result is in
+/// its smallest encoding.
+///
+/// # Errors
+/// If the bytes are not what [`encode`] made, `m` is not as long as there are entries, or these are more than
+/// [`limits`](crate::limits) allow.
+pub fn zip_dense(bytes: &[u8], m: &[f64], f: impl Fn(f64, f64) -> f64) -> Result<Vec<u8>, Error> {
+    let info = stored::info(bytes)?;
+    let mut all = decode_dense(bytes)?;
+    if all.len() != m.len() {
+        return Err(Error::Length { entries: m.len(), columns: all.len() });
+    }
+    all.iter_mut().zip(m).for_each(|(entry, m)| *entry = f(*entry, *m));
+    if info.columns == 0 {
+        return Ok(allocation::copy(bytes));
+    }
+    encode_dense(Rows::new(info.columns), &all)
+}
+
+/// Appends all entries to `rows`, which have columns, and encodes them.
+fn encode_dense(mut rows: Rows, all: &[f64]) -> Result<Vec<u8>, Error> {
+    for row in all.chunks_exact(rows.columns().max(1)) {
+        rows.push_dense(row)?;
+    }
+    encode_smallest(&rows)
+}

@@ -43,6 +43,14 @@ pub enum Error {
         /// Entries that the encoding would hold one by one.
         entries: u64,
     },
+    /// Two matrices do not have the same shape.
+    #[error("a matrix of {} rows and {} columns and one of {} and {} do not fit together", rows[0], columns[0], rows[1], columns[1])]
+    Shapes {
+        /// Rows of both.
+        rows: [usize; 2],
+        /// Columns of both.
+        columns: [usize; 2],
+    },
     /// The bytes are of a version of the format that this library does not know.
     #[error("version {0} of the compressed format is not known")]
     Version(u8),

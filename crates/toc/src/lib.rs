@@ -9,14 +9,20 @@
 //!
 //! It prevents a training run from reading, in every epoch, what the rows of a table repeat again and again.
 //!
-//! - [`Rows`] collects a mini-batch; [`encode`] and [`encode_smallest`] make bytes of it, [`decode`] makes it of them.
+//! - [`Rows`] collects a mini-batch; [`encode`] and [`Optimize`] make bytes of it, [`decode`] makes it of them.
 //! - [`open`] makes of the bytes what is computed with: [`Operations`], or by [`matrix`] a [`tuples::Matrix`].
-//! - [`map_values`] changes the values and leaves the rest as it is; [`map_entries`] changes all entries.
+//! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is, else by
+//!   [`map_entries`] to all. [`Function`] has some by name.
+//! - [`zip`] combines two compressed matrices entry by entry, and [`zip_dense`] one with a plain matrix.
 //! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
 //!
-//! docs/internals/toc-format.md describes the bytes.
+//! FORMAT.md describes the bytes.
 
 #![deny(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod bytes;
 mod change;
@@ -27,6 +33,7 @@ mod dense;
 mod dvi;
 mod encoding;
 mod error;
+mod function;
 mod general;
 mod index;
 mod kernels;
@@ -45,10 +52,11 @@ mod tree;
 mod values;
 
 pub use bytes::Layout;
-pub use change::{map_entries, map_values};
-pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
+pub use change::{map, map_entries, map_values, zip, zip_dense};
+pub use choice::{Optimize, encode, encode_fastest, encode_in, encode_smallest, paper_bytes};
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::Error;
+pub use function::{Function, UnknownFunction};
 pub use number::Number;
 pub use opened::{Packed, decode, decode_dense, matrix, open};
 pub use operations::Operations;

@@ -65,12 +65,13 @@ fn visit_tree<T: Number, N: Index, V: Visitor<T>>(
     stored: &Stored<'_>,
     visitor: V,
 ) -> Result<V::Output, Error> {
-    let (tree, entries) = Tree::<T, N>::new(info, stored)?;
-    if tree.saves_work(entries) {
-        return Ok(visitor.visit(tree));
-    }
-    let Unfolded { starts, columns, values } = stored.unfold(info, entries as usize)?;
-    Ok(visitor.visit(Csr::from_parts(info, &starts, columns, values)))
+    Ok(match Tree::<T, N>::new(info, stored, false)? {
+        Ok(tree) => visitor.visit(tree),
+        Err(entries) => {
+            let Unfolded { starts, columns, values } = stored.unfold(info, entries)?;
+            visitor.visit(Csr::from_parts(info, &starts, columns, values))
+        }
+    })
 }
 
 /// The tree of bytes of TOC, however little work it saves.
@@ -78,7 +79,7 @@ fn visit_tree<T: Number, N: Index, V: Visitor<T>>(
 pub(crate) fn open_tree<T: Number>(bytes: &[u8]) -> Box<dyn Operations<T>> {
     let (info, reader) = stored::open(bytes).unwrap();
     let stored = Stored::read(&info, reader).unwrap();
-    Box::new(Checked::new(Tree::<T, u32>::new(&info, &stored).unwrap().0))
+    Box::new(Checked::new(Tree::<T, u32>::new(&info, &stored, true).unwrap().unwrap()))
 }
 
 /// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it

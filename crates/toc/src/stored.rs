@@ -1,17 +1,21 @@
 //! What the bytes of all encodings begin with: a header with a checksum.
 //!
-//! docs/internals/toc-format.md describes every byte.
+//! FORMAT.md describes every byte.
 
 use crate::bytes::Reader;
 use crate::values::Kind;
 use crate::{Encoding, Error, limits};
 
+/// The version of bytes without exceptions, and of those with them.
 const VERSION: u8 = 1;
+const VERSION_OF_EXCEPTIONS: u8 = 2;
 /// Length of the header, and where in it the checksum is.
 pub(crate) const HEADER: usize = 16;
 const CHECKSUM: std::ops::Range<usize> = 12..16;
-/// Bytes of a value, by the flags: 0 for decimals.
-const VALUE_BYTES: [u8; 3] = [8, 4, 0];
+/// Bytes of a value, by the flags: 0 for decimals, without and with exceptions.
+const VALUE_BYTES: [u8; 4] = [8, 4, 0, 0];
+const DECIMALS: u8 = 2;
+const EXCEPTIONS: u8 = 3;
 
 /// What the header of a compressed mini-batch says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub struct Info {
     pub columns: usize,
     /// Bytes of a stored value: 8, or 4 if all are exactly f32; 0 if they are stored as decimals of fewer bits.
     pub value_bytes: u8,
+    /// Whether some values are kept at eight bytes among decimals.
+    pub exceptions: bool,
     /// Length of the compressed form.
     pub bytes: usize,
 }
@@ -47,17 +53,21 @@ impl Info {
 pub fn info(bytes: &[u8]) -> Result<Info, Error> {
     let header: &[u8; HEADER] = bytes.first_chunk().ok_or(Error::Malformed("it is shorter than its header"))?;
     let [version, encoding, flags, reserved, ..] = *header;
-    if version != VERSION {
+    if !matches!(version, VERSION | VERSION_OF_EXCEPTIONS) {
         return Err(Error::Version(version));
     }
     let encoding = *Encoding::ALL.get(usize::from(encoding)).ok_or(Error::Malformed("an unknown encoding"))?;
     let value_bytes = *VALUE_BYTES.get(usize::from(flags)).ok_or(Error::Malformed("an unknown flag"))?;
-    if reserved != 0 || value_bytes == 0 && matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
+    let exceptions = flags == EXCEPTIONS;
+    if reserved != 0 || exceptions != (version == VERSION_OF_EXCEPTIONS) {
+        return Err(Error::Malformed("an unknown flag"));
+    }
+    if value_bytes == 0 && matches!(encoding, Encoding::Gzip | Encoding::Snappy) {
         return Err(Error::Malformed("an unknown flag"));
     }
     let mut rest = Reader(&header[4..]);
     let (rows, columns) = (rest.u32()? as usize, rest.u32()? as usize);
-    let info = Info { encoding, rows, columns, value_bytes, bytes: bytes.len() };
+    let info = Info { encoding, rows, columns, value_bytes, exceptions, bytes: bytes.len() };
     limits::check(rows, columns, if encoding.holds_zeros() { info.entries() } else { 0 })?;
     Ok(info)
 }
@@ -79,8 +89,13 @@ fn checksum(bytes: &[u8]) -> u32 {
 /// A header without its checksum.
 pub(crate) fn begin(encoding: Encoding, rows: usize, columns: usize, kind: Kind) -> Vec<u8> {
     let encoding = Encoding::ALL.iter().position(|other| *other == encoding).expect("all are among ALL");
-    let flags = VALUE_BYTES.iter().position(|bytes| *bytes == kind.value_bytes()).expect("all are among VALUE_BYTES");
-    let mut out = vec![VERSION, encoding as u8, flags as u8, 0];
+    let (version, flags) = match kind.value_bytes() {
+        0 if kind.has_exceptions() => (VERSION_OF_EXCEPTIONS, EXCEPTIONS),
+        0 => (VERSION, DECIMALS),
+        4 => (VERSION, 1),
+        _ => (VERSION, 0),
+    };
+    let mut out = vec![version, encoding as u8, flags, 0];
     out.extend_from_slice(&(rows as u32).to_le_bytes());
     out.extend_from_slice(&(columns as u32).to_le_bytes());
     out.extend_from_slice(&[0; 4]);

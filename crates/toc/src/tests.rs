@@ -7,7 +7,10 @@ use rand_xoshiro::rand_core::SeedableRng;
 use tuples::PackedMatrix;
 
 use crate::stored::{HEADER, seal};
-use crate::{Encoding, Error, Layout, Number, Operations, Rows, encode, encode_in, encode_smallest, info, open};
+use crate::{
+    Encoding, Error, Function, Layout, Number, Operations, Optimize, Rows, encode, encode_in, encode_smallest, info,
+    open,
+};
 
 /// Rows, often repetitive, of values from few to all bit patterns.
 pub(crate) fn any_rows() -> impl Strategy<Value = Rows> {
@@ -215,6 +218,50 @@ proptest! {
     }
 
     #[test]
+    fn operations_by_element_are_those_of_the_plain_matrix(
+        (a, b) in (any_rows(), any_rows()),
+        c in prop_oneof![Just(0.0), Just(-0.0), Just(-2.0), Just(0.1), Just(f64::INFINITY), any::<u64>().prop_map(f64::from_bits)],
+    ) {
+        let of_one: [&dyn Fn(f64) -> f64; 9] = [
+            &|x| x * c, &|x| x + c, &|x| x - c, &|x| c - x, &|x| x / c, &|x| c / x, &|x| x.powf(c), &|x| x.powf(2.0), &|x| -x,
+        ];
+        let named = Function::ALL.map(|(function, _)| function);
+        let of_two: [&dyn Fn(f64, f64) -> f64; 4] = [&|x, y| x + y, &|x, y| x - y, &|x, y| y - x, &|x, y| x + y + 1.0];
+        let plain = dense(&a).concat();
+        let other: Vec<f64> = plain.iter().enumerate().map(|(i, _)| c * (i % 3) as f64).collect();
+        let same = |bytes: &[u8], expected: Vec<f64>| {
+            let found = crate::decode_dense(bytes).unwrap();
+            let same = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
+            found.len() == expected.len() && found.iter().zip(&expected).all(same)
+        };
+        for encoding in Encoding::ALL {
+            let bytes = encode(&a, encoding).unwrap();
+            for (i, f) in of_one.iter().enumerate() {
+                let found = crate::map(&bytes, f).unwrap();
+                prop_assert!(same(&found, plain.iter().map(|x| f(*x)).collect()), "{} {} {}", encoding, i, c);
+            }
+            for function in named {
+                let found = crate::map(&bytes, |x| function.of(x)).unwrap();
+                prop_assert!(same(&found, plain.iter().map(|x| function.of(*x)).collect()), "{} {:?}", encoding, function);
+            }
+            for (i, f) in of_two.iter().enumerate() {
+                let expected = || plain.iter().zip(&other).map(|(x, y)| f(*x, *y)).collect();
+                prop_assert!(same(&crate::zip_dense(&bytes, &other, f).unwrap(), expected()), "{} {}", encoding, i);
+                if a.columns() == 0 {
+                    continue;
+                }
+                let mut rows = Rows::new(a.columns());
+                other.chunks(a.columns()).for_each(|row| rows.push_dense(row).unwrap());
+                let second = encode(&rows, Encoding::ALL[i]).unwrap();
+                prop_assert!(same(&crate::zip(&bytes, &second, f).unwrap(), expected()), "{} {}", encoding, i);
+            }
+            let fit = (a.len(), a.columns()) == (b.len(), b.columns());
+            let zipped = crate::zip(&bytes, &encode(&b, encoding).unwrap(), |x, y| x + y);
+            prop_assert_eq!(zipped.is_ok(), fit, "{:?}", zipped);
+        }
+    }
+
+    #[test]
     fn a_number_is_added_to_zeros_too(rows in small_rows(), c in -2i8..3) {
         let c = f64::from(c);
         let sums: Vec<f64> = dense(&rows).concat().iter().map(|x| x + c).collect();
@@ -353,8 +400,76 @@ fn few_bytes_cannot_claim_many_rows_or_columns() {
     }
 }
 
+/// Rows of numbers of few digits, and one that has no end.
+#[test]
+fn one_number_without_end_does_not_end_the_compression() {
+    let row =
+        |i: usize| (0..20).map(|j| if (i + j) % 3 == 0 { 0.0 } else { ((i * 7 + j * 3) % 40) as f64 / 8.0 }).collect();
+    let mut rows: Vec<Vec<f64>> = (0..250).map(row).collect();
+    let encoded = |rows: &[Vec<f64>], encoding| {
+        let mut all = Rows::new(20);
+        rows.iter().for_each(|row| all.push_dense(row).unwrap());
+        let bytes = encode(&all, encoding).unwrap();
+        assert!(crate::decode(&bytes).unwrap() == all);
+        bytes
+    };
+    for encoding in [Encoding::Den, Encoding::Csr, Encoding::Cvi, Encoding::Dvi, Encoding::Toc] {
+        let before = encoded(&rows, encoding);
+        rows[100][7] = 1.0 / 3.0;
+        let after = encoded(&rows, encoding);
+        rows[100][7] = 0.5;
+        assert!(!info(&before).unwrap().exceptions && before[0] == 1, "bytes of before are as they were");
+        assert!(after.len() <= before.len() + 40, "{encoding}: {} {}", before.len(), after.len());
+        // what has exceptions is of a version that older readers refuse, and no version says what it does not have
+        assert!(info(&after).unwrap().exceptions && after[0] == 2, "{encoding}");
+        for (version, flags) in [(1, 3), (2, 2), (2, 0)] {
+            let mut changed = after.clone();
+            (changed[0], changed[2]) = (version, flags);
+            assert!(matches!(info(&changed), Err(Error::Malformed(_))));
+        }
+        let mapped = crate::map_values(&after, |x| x * 2.0).unwrap();
+        assert!(crate::decode(&mapped).unwrap().row(100).1.contains(&(2.0 / 3.0)), "{encoding}");
+        check_operations_of_one_number(&after);
+    }
+}
+
+fn check_operations_of_one_number(bytes: &[u8]) {
+    let opened = open::<f64>(bytes).unwrap();
+    let mut out = vec![0.0; 250];
+    let mut v = vec![0.0; 20];
+    v[7] = 1.0;
+    opened.times_vector(&v, &mut out, &mut Vec::new());
+    assert_eq!(out[100].to_bits(), (1.0f64 / 3.0).to_bits());
+}
+
+#[test]
+fn what_is_fastest_depends_on_how_much_repeats_itself() {
+    let rows_of = |columns: usize, entry: &dyn Fn(usize, usize) -> f64| {
+        let mut rows = Rows::new(columns);
+        let row = |i: usize| (0..columns).map(|j| entry(i, j)).collect::<Vec<_>>();
+        (0..250).for_each(|i| rows.push_dense(&row(i)).unwrap());
+        rows
+    };
+    let random = |i: usize, j: usize| ((i * 7919 + j * 104_729 + i * j * 31) % 1009) as f64;
+    let cases: [(Encoding, Rows); 3] = [
+        (Encoding::Toc, rows_of(100, &|i, j| f64::from(u8::from((i % 5 + j) % 3 == 0)))),
+        (Encoding::Csr, rows_of(100, &|i, j| if random(i, j) < 100.0 { random(j, i) + 1.0 } else { 0.0 })),
+        (Encoding::Den, rows_of(20, &|i, j| random(i, j) + 1.0)),
+    ];
+    for (encoding, rows) in cases {
+        let fastest = Optimize::Speed.encode(&rows).unwrap();
+        assert_eq!(info(&fastest).unwrap().encoding, encoding);
+        assert!(crate::decode(&fastest).unwrap() == rows);
+        assert!(Optimize::Size.encode(&rows).unwrap().len() <= fastest.len());
+    }
+}
+
 #[test]
 fn names_are_read_in_any_case() {
+    for (function, name) in Function::ALL {
+        assert_eq!(name.to_uppercase().parse(), Ok(function));
+    }
+    assert!("gamma".parse::<Function>().is_err());
     for encoding in Encoding::ALL {
         assert_eq!(encoding.to_string().to_uppercase().parse(), Ok(encoding));
     }

@@ -1,4 +1,6 @@
-//! Values in bytes: as f64, as f32 if all are exactly that, or as decimals if all have few digits and that takes less.
+//! Values in bytes: as f64, as f32 if all are exactly that, or as decimals if that takes less. Values that are no
+//! decimals of few digits are exceptions among these, as in ALP (Afroozeh, Kuffo and Boncz, SIGMOD 2024), so that one of
+//! them does not spoil the others.
 
 use tuples::pause::{self, pausing};
 
@@ -13,8 +15,9 @@ pub(crate) enum Kind {
     Eight,
     /// Four bytes each.
     Four,
-    /// Integers that are divided by a power of ten: each as its distance from the least, in as few bits as will do.
-    Decimal { exponent: u8, min: i64, width: u32 },
+    /// Integers that are divided by a power of ten: each as its distance from the least, in as few bits as will do. The
+    /// exceptions, of which it says how many there are, take eight bytes and their place.
+    Decimal { exponent: u8, min: i64, width: u32, exceptions: usize },
 }
 
 /// Highest power of ten that decimals are divided by: it is exact, and so are all powers below.
@@ -37,17 +40,70 @@ fn integer(value: f64, power: f64) -> Option<i64> {
     (nearest.abs() < MAX_INTEGER && (integer as f64 / power).to_bits() == value.to_bits()).then_some(integer)
 }
 
+/// Bits of the place of an exception among `n` values.
+fn place_width(n: usize) -> u32 {
+    u32::BITS - (n.saturating_sub(1) as u32).leading_zeros()
+}
+
+/// Bytes of a number of exceptions among `n` values.
+fn exception_bytes(n: usize, exceptions: usize) -> usize {
+    if exceptions == 0 { 0 } else { 4 + packed_bytes(exceptions, place_width(n)) + 8 * exceptions }
+}
+
+/// The least exponent with which a value is an integer. What is exact with one exponent is exact with a higher one, as
+/// long as the integer is not too large.
+fn least_exponent(value: f64) -> Option<u8> {
+    if integer(value, 1.0).is_some() {
+        return Some(0);
+    }
+    let size = value.abs();
+    let highest = (1..=MAX_EXPONENT).rev().find(|exponent| size * power(*exponent) < MAX_INTEGER)?;
+    integer(value, power(highest))?;
+    (1..=highest).find(|exponent| integer(value, power(*exponent)).is_some())
+}
+
 /// What there is to know about values for choosing how they are stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Summary {
     all_narrow: bool,
-    /// Exponent, least and greatest integer, if all are decimals.
-    decimal: Option<(u8, i64, i64)>,
+    /// The decimals, by their least exponent.
+    decimals: [Decimals; MAX_EXPONENT as usize + 1],
+    /// How many are no decimals.
+    others: usize,
+}
+
+/// How many decimals there are, the least and the greatest.
+#[derive(Debug, Clone, Copy)]
+struct Decimals {
+    n: usize,
+    min: f64,
+    max: f64,
+}
+
+impl Decimals {
+    const NONE: Decimals = Decimals { n: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
+
+    fn add(&mut self, value: f64) {
+        *self = self.and(Decimals { n: 1, min: value, max: value });
+    }
+
+    fn and(self, other: Decimals) -> Decimals {
+        Decimals { n: self.n + other.n, min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
 }
 
 impl Summary {
-    pub(crate) fn from_values(values: impl Iterator<Item = f64> + Clone) -> Summary {
-        Summary { all_narrow: pausing(values.clone()).all(|value| narrow(value).is_some()), decimal: decimal(values) }
+    pub(crate) fn from_values(values: impl Iterator<Item = f64>) -> Summary {
+        let mut summary =
+            Summary { all_narrow: true, decimals: [Decimals::NONE; MAX_EXPONENT as usize + 1], others: 0 };
+        for value in pausing(values) {
+            summary.all_narrow = summary.all_narrow && narrow(value).is_some();
+            match least_exponent(value) {
+                Some(exponent) => summary.decimals[usize::from(exponent)].add(value),
+                None => summary.others += 1,
+            }
+        }
+        summary
     }
 
     /// Of the entries of rows: of all, or of those that are not zero.
@@ -57,43 +113,37 @@ impl Summary {
     }
 
     /// Of these values and 0.
-    pub(crate) fn with_zero(self) -> Summary {
-        let decimal = self.decimal.map(|(exponent, min, max)| (exponent, min.min(0), max.max(0)));
-        Summary { decimal, ..self }
+    pub(crate) fn with_zero(mut self) -> Summary {
+        self.decimals[0].add(0.0);
+        self
+    }
+
+    /// Whether it says how values are stored best however often each occurs.
+    pub(crate) fn counts_nothing(&self) -> bool {
+        self.others == 0 && self.decimals[1..].iter().all(|decimals| decimals.n == 0)
     }
 
     /// How `n` such values are stored best.
     pub(crate) fn kind(self, n: usize) -> Kind {
-        let plain = if self.all_narrow { Kind::Four } else { Kind::Eight };
-        let Some((exponent, min, max)) = self.decimal else { return plain };
-        let Ok(range) = u32::try_from(max - min) else { return plain };
-        let decimal = Kind::Decimal { exponent, min, width: u32::BITS - range.leading_zeros() };
-        if decimal.bytes(n) < plain.bytes(n) { decimal } else { plain }
+        let mut best = self.plain_kind();
+        let mut below = Decimals::NONE;
+        let mut exceptions = self.others + self.decimals.iter().map(|decimals| decimals.n).sum::<usize>();
+        for (exponent, decimals) in (0..).zip(self.decimals).filter(|(_, decimals)| decimals.n > 0) {
+            exceptions -= decimals.n;
+            below = below.and(decimals);
+            let ends = [below.min, below.max].map(|value| integer(value, power(exponent)));
+            let [Some(min), Some(max)] = ends else { break };
+            let Ok(range) = u32::try_from(max - min) else { break };
+            let kind = Kind::Decimal { exponent, min, width: u32::BITS - range.leading_zeros(), exceptions };
+            best = if kind.bytes(n) < best.bytes(n) { kind } else { best };
+        }
+        best
     }
 
     /// How values are stored whose bytes are compressed as they are.
     pub(crate) fn plain_kind(self) -> Kind {
         if self.all_narrow { Kind::Four } else { Kind::Eight }
     }
-}
-
-fn decimal(values: impl Iterator<Item = f64> + Clone) -> Option<(u8, i64, i64)> {
-    // what is exact with one exponent is exact with a higher one
-    let mut exponent = 0;
-    for value in pausing(values.clone()) {
-        while integer(value, power(exponent)).is_none() {
-            exponent += 1;
-            if exponent > MAX_EXPONENT {
-                return None;
-            }
-        }
-    }
-    let (mut min, mut max) = (i64::MAX, i64::MIN);
-    for value in pausing(values) {
-        let integer = integer(value, power(exponent))?;
-        (min, max) = (min.min(integer), max.max(integer));
-    }
-    Some(if min > max { (0, 0, 0) } else { (exponent, min, max) })
 }
 
 impl Kind {
@@ -106,12 +156,19 @@ impl Kind {
         }
     }
 
+    /// Whether some values are exceptions.
+    pub(crate) fn has_exceptions(self) -> bool {
+        matches!(self, Kind::Decimal { exceptions: 1.., .. })
+    }
+
     /// Bytes that [`put`](Kind::put) appends for `n` values.
     pub(crate) fn bytes(self, n: usize) -> usize {
         4 + match self {
             Kind::Eight => 8 * n,
             Kind::Four => 4 * n,
-            Kind::Decimal { width, .. } => DECIMAL_HEADER + packed_bytes(n, width),
+            Kind::Decimal { width, exceptions, .. } => {
+                DECIMAL_HEADER + packed_bytes(n, width) + exception_bytes(n, exceptions)
+            }
         }
     }
 
@@ -132,11 +189,22 @@ impl Kind {
                 let four = |value: &f64| narrow(*value).expect("all are exactly f32").to_le_bytes();
                 pause::parts(values).flatten().for_each(|value| out.extend_from_slice(&four(value)));
             }
-            Kind::Decimal { exponent, min, width } => {
+            Kind::Decimal { exponent, min, width, exceptions } => {
                 out.push(exponent);
                 out.extend_from_slice(&min.to_le_bytes());
-                let distance = |value: &f64| ((*value * power(exponent)).round() as i64 - min) as u32;
+                let power = power(exponent);
+                let exact = |value: &f64| exceptions == 0 || integer(*value, power).is_some();
+                let distance = |value: &f64| match exact(value) {
+                    true => ((*value * power).round() as i64 - min) as u32,
+                    false => 0,
+                };
                 put_packed(out, width, values.iter().map(distance));
+                if exceptions > 0 {
+                    let others = || values.iter().enumerate().filter(|(_, value)| !exact(value));
+                    out.extend_from_slice(&(exceptions as u32).to_le_bytes());
+                    put_packed(out, place_width(values.len()), others().map(|(place, _)| place as u32));
+                    others().for_each(|(_, value)| out.extend_from_slice(&value.to_bits().to_le_bytes()));
+                }
             }
         }
     }
@@ -147,7 +215,35 @@ impl Kind {
 pub(crate) enum Values<'a> {
     Eight(&'a [[u8; 8]]),
     Four(&'a [[u8; 4]]),
-    Decimal { power: f64, min: i64, distances: Packed<'a> },
+    Decimal { power: f64, min: i64, distances: Packed<'a>, exceptions: Exceptions<'a> },
+}
+
+/// Values among decimals that are not decimals: their places, ascending, and they themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exceptions<'a> {
+    places: Packed<'a>,
+    values: &'a [[u8; 8]],
+}
+
+impl<'a> Exceptions<'a> {
+    /// Those among `n` values, if there are any.
+    fn read(info: &Info, n: usize, reader: &mut Reader<'a>) -> Result<Exceptions<'a>, Error> {
+        let exceptions = if info.exceptions { reader.u32()? as usize } else { 0 };
+        if exceptions == 0 {
+            return Ok(Exceptions { places: Packed::NONE, values: &[] });
+        }
+        let places = reader.packed(exceptions)?;
+        let bytes = exceptions.checked_mul(8).ok_or(Error::Malformed("too many values"))?;
+        let (mut next, mut is_sound) = (0, true);
+        places.each(|place| {
+            is_sound &= u64::from(place) >= next && (place as usize) < n;
+            next = u64::from(place) + 1;
+        });
+        if !is_sound {
+            return Err(Error::Malformed("an exception of a value that does not exist"));
+        }
+        Ok(Exceptions { places, values: reader.take(bytes)?.as_chunks().0 })
+    }
 }
 
 impl<'a> Values<'a> {
@@ -178,7 +274,8 @@ impl<'a> Values<'a> {
         if distances.width() == 0 && n as u64 > info.entries().clamp(1, crate::limits::MAX_ENTRIES) {
             return Err(Error::Malformed("too many values"));
         }
-        Ok(Values::Decimal { power: power(exponent), min, distances })
+        let exceptions = Exceptions::read(info, n, reader)?;
+        Ok(Values::Decimal { power: power(exponent), min, distances, exceptions })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -198,8 +295,12 @@ impl<'a> Values<'a> {
             Values::Four(values) => {
                 allocation::collect(values.iter().map(|bytes| T::from_f64(widen(u32::from_le_bytes(*bytes)))))
             }
-            Values::Decimal { power, min, distances } => {
-                distances.map(|distance| T::from_f64((min + i64::from(distance)) as f64 / power))
+            Values::Decimal { power, min, distances, exceptions } => {
+                let mut all = distances.map(|distance| T::from_f64((min + i64::from(distance)) as f64 / power));
+                for (i, bytes) in exceptions.values.iter().enumerate() {
+                    all[exceptions.places.get(i) as usize] = T::from_f64(f64::from_le_bytes(*bytes));
+                }
+                all
             }
         }
     }
@@ -211,27 +312,72 @@ mod tests {
 
     use super::*;
 
+    fn come_back(values: &[f64], kind: Kind) {
+        let mut bytes = Vec::new();
+        kind.put(&mut bytes, values);
+        assert_eq!(bytes.len(), kind.bytes(values.len()));
+        let (value_bytes, exceptions) = (kind.value_bytes(), kind.has_exceptions());
+        let info = Info { encoding: crate::Encoding::Csr, rows: 1, columns: 50, value_bytes, exceptions, bytes: 0 };
+        let mut reader = Reader(&bytes);
+        let read = Values::read(&info, &mut reader).unwrap().to_vec::<f64>();
+        assert_eq!(reader.end(), Ok(()));
+        let bits = |x: &f64| x.to_bits();
+        assert!(read.iter().map(bits).eq(values.iter().map(bits)), "{values:?} {read:?} {kind:?}");
+    }
+
     proptest! {
         #[test]
         fn decimals_are_found_and_come_back(
             integers in prop::collection::vec(-99_999i64..100_000, 1..50),
             exponent in 0u8..=15,
-            odd in prop::option::of(any::<f64>()),
+            odd in prop::collection::vec((any::<f64>(), any::<prop::sample::Index>()), 0..4),
         ) {
             let mut values: Vec<f64> = integers.iter().map(|x| *x as f64 / power(exponent)).collect();
-            values.extend(odd);
+            for (value, place) in &odd {
+                values.insert(place.index(values.len() + 1), *value);
+            }
             let kind = Summary::from_values(values.iter().copied()).kind(values.len());
-            if odd.is_none() && values.len() > 8 {
+            if integers.len() > 24 {
                 prop_assert!(matches!(kind, Kind::Decimal { width: ..=18, .. }), "{:?} of {:?}", kind, values);
             }
-            let mut bytes = Vec::new();
-            kind.put(&mut bytes, &values);
-            prop_assert_eq!(bytes.len(), kind.bytes(values.len()));
-            let value_bytes = kind.value_bytes();
-            let info = Info { encoding: crate::Encoding::Csr, rows: 1, columns: 50, value_bytes, bytes: 0 };
-            let read = Values::read(&info, &mut Reader(&bytes)).unwrap().to_vec::<f64>();
-            let bits = |x: &f64| x.to_bits();
-            prop_assert!(read.iter().map(bits).eq(values.iter().map(bits)));
+            come_back(&values, kind);
+        }
+    }
+
+    #[test]
+    fn one_value_without_end_does_not_spoil_the_others() {
+        let mut values: Vec<f64> = (0..1000).map(|i| f64::from(i % 200) / 4.0).collect();
+        let bytes =
+            |values: &[f64]| Summary::from_values(values.iter().copied()).kind(values.len()).bytes(values.len());
+        let before = bytes(&values);
+        for (i, value) in [1.0 / 3.0, f64::NAN, -0.0, 1e300, f64::INFINITY, 0.1 + 0.2].into_iter().enumerate() {
+            values[7 * i] = value;
+            let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+            assert!(matches!(kind, Kind::Decimal { exponent: 2, .. }) && kind.has_exceptions(), "{kind:?}");
+            assert!(bytes(&values) <= before + 6 + 10 * (i + 1));
+            come_back(&values, kind);
+        }
+        // if all are exceptions, none is
+        let values: Vec<f64> = (1..50).map(|i| 1.0 / f64::from(3 * i)).collect();
+        assert_eq!(Summary::from_values(values.iter().copied()).kind(values.len()), Kind::Eight);
+    }
+
+    #[test]
+    fn exceptions_that_contradict_themselves_are_refused() {
+        let values = [0.5, 1.0 / 3.0, 1.5, 0.25, 1.0 / 7.0, 2.5, 3.0, 7.5, 1.0, 2.0, 4.0, 3.5, 2.25, 1.75];
+        let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+        let (mut bytes, info) = (
+            Vec::new(),
+            Info { encoding: crate::Encoding::Csr, rows: 1, columns: 50, value_bytes: 0, exceptions: true, bytes: 0 },
+        );
+        kind.put(&mut bytes, &values);
+        assert!(kind.has_exceptions(), "{kind:?}");
+        // two exceptions: places of 4 bits in one byte before the 16 bytes of the values
+        let places = bytes.len() - 17;
+        assert_eq!(bytes[places], 0x41);
+        for (changed, sound) in [(0x41, true), (0x14, false), (0x44, false), (0xE1, false), (0x10, true)] {
+            bytes[places] = changed;
+            assert_eq!(Values::read(&info, &mut Reader(&bytes)).is_ok(), sound, "{changed:x}");
         }
     }
 }

@@ -67,7 +67,9 @@ impl Stored<'_> {
         }
         check_entries(info, end as u64)?;
         columns.truncate(end);
+        columns.shrink_to_fit();
         unfolded.truncate(end);
+        unfolded.shrink_to_fit();
         Ok(Unfolded { starts, columns, values: unfolded })
     }
 }

@@ -41,8 +41,9 @@ struct Span {
 
 impl<T: Number, N: Index> Tree<T, N> {
     /// Checks everything: each code is of a node that its row could know, the columns of each row ascend, and the rows
-    /// together have not too many entries. With it, how many these are.
-    pub(crate) fn new(info: &Info, stored: &Stored<'_>) -> Result<(Tree<T, N>, u64), Error> {
+    /// together have not too many entries. In place of the tree comes about how many entries there are if they are less
+    /// work one by one, by [`saves_work`], and the tree is not `forced`.
+    pub(crate) fn new(info: &Info, stored: &Stored<'_>, forced: bool) -> Result<Result<Tree<T, N>, usize>, Error> {
         let first_layer = stored.columns.len();
         let n = stored.len();
         let mut spans: Vec<Span> = allocation::filled(Span::default(), first_layer + n);
@@ -53,10 +54,15 @@ impl<T: Number, N: Index> Tree<T, N> {
         stored.starts.iter().for_each(|start| begins[*start as usize] = 1);
         let mut codes: Vec<N> = allocation::with_capacity(n);
         let mut keys: Vec<N> = allocation::with_capacity(n);
+        let quarter = if n < 1000 || forced { usize::MAX } else { n / 4 };
         let mut known = first_layer;
         let (mut entries, mut descends) = (0u64, false);
         let mut before = Span::default();
         for (place, &begins) in begins[..n].iter().enumerate() {
+            // it has become clear that nothing repeats itself: sequences grow, but not to more than twice the length
+            if place == quarter && !saves_work(n, first_layer, 8 * entries) {
+                return Ok(Err(4 * entries as usize));
+            }
             let code = stored.codes.get(place) as usize;
             if code >= known {
                 return Err(UNKNOWN);
@@ -77,12 +83,15 @@ impl<T: Number, N: Index> Tree<T, N> {
             return Err(NOT_ASCENDING);
         }
         check_entries(info, entries)?;
+        if !forced && !saves_work(n, first_layer, entries) {
+            return Ok(Err(entries as usize));
+        }
         // the key of a code's node is where the next code begins
         if n > 0 {
             keys.copy_within(1.., 0);
         }
         let values: Vec<T> = stored.values.to_vec();
-        let tree = Tree {
+        Ok(Ok(Tree {
             columns: info.columns,
             first_columns: stored.columns.clone(),
             first_values: allocation::collect(stored.places.iter().map(|place| values[*place as usize])),
@@ -90,14 +99,7 @@ impl<T: Number, N: Index> Tree<T, N> {
             keys,
             order: by_length(&stored.starts),
             starts: stored.starts.clone(),
-        };
-        Ok((tree, entries))
-    }
-
-    /// Whether it takes less work than its entries one by one would. A code is about as much as an entry, and its node as
-    /// much again; and if they do not save an eighth, reading what they are takes longer than that.
-    pub(crate) fn saves_work(&self, entries: u64) -> bool {
-        (self.codes.len() + self.nodes()) as u64 * 8 <= entries * 7
+        }))
     }
 
     pub(super) fn nodes(&self) -> usize {
@@ -154,6 +156,13 @@ impl<T: Number, N: Index> Tree<T, N> {
     fn pair(&self, node: usize) -> (u32, T) {
         (self.first_columns[node], self.first_values[node])
     }
+}
+
+/// Whether a tree of this many codes and pairs of the first layer takes less work than its entries one by one would. A code
+/// is about as much as an entry, and its node as much again; and if they do not save an eighth, reading what they are takes
+/// longer than that.
+fn saves_work(codes: usize, first_layer: usize, entries: u64) -> bool {
+    (2 * codes + first_layer) as u64 * 8 <= entries * 7
 }
 
 /// The rows, the shortest first.

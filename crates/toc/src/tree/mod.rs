@@ -68,18 +68,20 @@ pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, kind: Kind, layout: 
         + packed_bytes(logical.codes.len(), widths.code)
 }
 
-/// How many bytes the layout of the paper takes: values of eight bytes, integers of whole bytes.
-pub(crate) fn paper_bytes(rows: &Rows, logical: &Logical) -> usize {
-    let bytes = |max: usize| Layout::Bytes.width(max as u32).max(8) as usize / 8;
+/// How many bytes the layout of the paper takes (its section 3.2): values of eight bytes; arrays of integers of as many
+/// whole bytes as the greatest of each needs, with their number and that of the bytes before them: columns and values of
+/// pairs, codes, and where the codes of each row begin. In front are the numbers of rows and columns.
+pub(crate) fn paper_bytes(logical: &Logical) -> usize {
+    let array = |n: usize, max: u32| 4 + 1 + n * (Layout::Bytes.width(max).max(8) / 8) as usize;
+    let pairs = logical.first_layer.len();
+    let column = logical.first_layer.iter().map(|(column, _)| *column).max().unwrap_or(0);
     let values = logical.table.values().len();
-    let column = bytes(rows.columns().saturating_sub(1));
-    let value = bytes(values.saturating_sub(1));
-    let code = bytes(logical.nodes.saturating_sub(1) as usize);
-    23 + (column + value) * logical.first_layer.len()
-        + 8 * values
-        + column * rows.len()
-        + code * logical.codes.len()
-        + 1
+    let (starts, rows) = (&logical.starts, logical.starts.len() - 1);
+    8 + array(pairs, column)
+        + array(pairs, (values as u32).saturating_sub(1))
+        + (4 + 8 * values)
+        + array(logical.codes.len(), logical.codes.iter().copied().max().unwrap_or(0))
+        + array(rows, rows.checked_sub(1).map_or(0, |last| starts[last]))
 }
 
 #[cfg(test)]
