@@ -295,6 +295,12 @@ pub fn with_bytes<R>(value: TypedDatum<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
 #[inline]
 pub(crate) unsafe fn with_content<R>(datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
     let at = datum.cast_mut_ptr::<pg_sys::varlena>();
+    // SAFETY: the caller's promise: it stays where it is while `f` runs.
+    unsafe {
+        if let Some(bytes) = header::content_at(at.cast::<u8>().cast_const()) {
+            return f(bytes);
+        }
+    }
     // SAFETY: the caller's promise. Packed, the value has a header of one byte or four that says how many follow; it
     // stays where it is while `f` runs, and a copy is freed by no one else.
     unsafe {
