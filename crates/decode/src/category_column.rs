@@ -136,7 +136,7 @@ impl CategoryColumn {
     /// Which of the column's categories this is; None if it is to be ignored.
     #[inline]
     pub fn place(&mut self, value: TypedDatum<'_>, column: &str) -> Place {
-        match self.values.find(value) {
+        match self.values.find_again(value) {
             Some(i) => Ok(Some(self.places[i])),
             None => self.unseen(value, column).map_err(|fault| MixedFault::Row(Box::new(fault))),
         }

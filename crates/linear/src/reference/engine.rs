@@ -187,6 +187,9 @@ impl Engine for ReferenceEngine {
     }
 
     fn code(&mut self, coder: &mut Coder<'_>) -> Option<()> {
+        if self.training.is_open {
+            self.training.flush();
+        }
         self.training.state.code(coder)?;
         coder.slice(self.training.memory.as_mut())
     }

@@ -2,7 +2,8 @@
 //!
 //! Two values are the same if the type's own equality operator says so; values with the same bytes are, without asking.
 //! -0.0 is 0.0. A few values are compared one by one, many are looked up by their bytes, and by the type's own hash
-//! only where the bytes are new: however many there are, a row costs the same.
+//! only where the bytes are new: however many there are, a row costs the same. Those of short values that were looked up
+//! last are in a small table of their own.
 
 use super::number::NumberType;
 use super::typed::TypedDatum;
@@ -18,6 +19,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::hash::{BuildHasher, Hash};
 use std::panic::AssertUnwindSafe;
+use tuples::{Recent, ShortBytes};
 
 /// Distinct values of one type, numbered in the order in which they were added.
 pub struct Distinct {
@@ -35,6 +37,7 @@ pub struct Distinct {
     values: Vec<Value>,
     /// in use as soon as there are more than [`FEW`] values
     index: Index,
+    recent: Recent,
 }
 
 enum Value {
@@ -127,6 +130,7 @@ impl Distinct {
             cache,
             values: Vec::new(),
             index: Index::default(),
+            recent: Recent::default(),
         }
     }
 
@@ -160,6 +164,26 @@ impl Distinct {
             // SAFETY: the value is of the column's type, which is compared first, and that one of variable length.
             unsafe { with_content(value.of_type(self.declared), |bytes| self.find_bytes(bytes)) }
         }
+    }
+
+    /// The same of a value that comes again and again.
+    #[inline(always)]
+    pub fn find_again(&mut self, value: TypedDatum<'_>) -> Option<usize> {
+        if self.by_value {
+            return self.find(value);
+        }
+        let datum = value.of_type(self.declared);
+        let find = |bytes: &[u8]| {
+            let short = ShortBytes::new(bytes);
+            if let Some(number) = short.and_then(|short| self.recent.get(short)) {
+                return Some(number as usize);
+            }
+            let found = self.find_bytes(bytes)?;
+            short.into_iter().for_each(|short| self.recent.set(short, found as u32));
+            Some(found)
+        };
+        // SAFETY: the value is of the column's type, which is compared first, and that one of variable length.
+        unsafe { with_content(datum, find) }
     }
 
     fn find_bytes(&self, bytes: &[u8]) -> Option<usize> {
