@@ -27,7 +27,8 @@ cannot fetch, by name. `SETS=thyroid,movies` runs these files only. The rows are
 
 FACTS = """The model is the one that the plain call has chosen. With a star, the call without `model` is an error, and
 the study names a model; so it does where the call has chosen one that does not suit the label, named in brackets.
-`columns` are those of the file without the label, `taken` the features that the call makes of them: a date gives several."""
+`columns` are those of the file without the label, `taken` the features that the call makes of them: a date gives
+several."""
 
 
 def number(row, key):

@@ -251,7 +251,16 @@ def test_keys_of_json_are_those_that_sql_reads(conn: Any, mixed: Any) -> None:
 
 def test_texts_say_what_they_say_in_sql(conn: Any, mixed: Any) -> None:
     texts = ["12.5", "NA", "$1,234", " 7 ", "46,47", "1 234 €", "1.234,5", "12 %", "1e400", "", "-$5", None]
-    dates = ["2013-01-05", "05/01/2013 10:30", "Feb 30, 2012", "31-Dec-1999", "2013-01-05T23:10:11Z", "NA", "12/31/1999", None]
+    dates = [
+        "2013-01-05",
+        "05/01/2013 10:30",
+        "Feb 30, 2012",
+        "31-Dec-1999",
+        "2013-01-05T23:10:11Z",
+        "NA",
+        "12/31/1999",
+        None,
+    ]
     conn.execute("DROP TABLE IF EXISTS written; CREATE TABLE written (id int, two int, amount text, at text)")
     for row in mixed:
         amount, at = texts[row["id"] % len(texts)], dates[row["id"] % len(dates)]

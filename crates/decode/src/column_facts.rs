@@ -111,7 +111,7 @@ const UNCOUNTED: f64 = 10.0;
 /// The share of distinct values below which a column does not identify rows, whatever it is called.
 const REPEATED: f64 = 0.5;
 /// The share of distinct dates up to which they are periods.
-const PERIODS: f64 = 0.2;
+const PERIODS: f64 = 0.1;
 /// The share of rows, and how many of them, from which on it is said of a column whether it is NULL.
 const OFTEN: f64 = 0.1;
 const OFTEN_ROWS: u64 = 20;
@@ -141,7 +141,7 @@ pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Optio
         _ => (Meaning::Plain, Vec::new()),
     };
     let as_numbers = match &meaning {
-        // a text that numbers others, such as shop_id, is none
+        // a text that numbers others, such as shop_id, is no amount
         Meaning::Numbers(numbers) if numbers.are_amounts() && !(numbers.numbers.is_whole && is_called_id(column)) => {
             Some(numbers)
         }

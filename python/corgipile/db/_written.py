@@ -1,7 +1,7 @@
-"""What texts say as features, as the extension reads them: numbers, parts of dates, and whether there is a value at all.
+"""What texts say as features, as the extension reads them: numbers, parts of dates, and whether there is a value.
 
-A feature `price::number` is the number that a text in column `price` says (`price::decimal_comma` if its decimal sign is
-a comma), `sold::mdy.month` a part of the date, with year, month and day in this order, and `note IS NULL` is 1 where
+A feature `price::number` is the number that a text in column `price` says (`price::decimal_comma` if its decimal sign
+is a comma), `sold::mdy.month` a part of the date, with month, day and year in this order, and `note IS NULL` is 1 where
 `note` has no value. A text that says nothing of the kind is NULL.
 """
 
@@ -19,7 +19,7 @@ Reader = Callable[[Any, str], "float | str | None"]
 
 _CURRENCIES = "$€£¥₹₽₩"
 _SPACES = " \u00a0\u202f"
-_APOSTROPHES = "'’"
+_APOSTROPHES = "'\u2019"
 _BLANKS = _SPACES + "\t\n\r"
 _STYLES = {"number": (".", ","), "decimal_comma": (",", ".")}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -87,7 +87,9 @@ def _date(order: str, part: str, value: Any, where: str) -> float | str | None:
     if is_null(value):
         return None
     if not isinstance(value, str):
-        raise TypeError(f"{where}: the model was trained on dates as text in this column, not on {type(value).__name__}")
+        raise TypeError(
+            f"{where}: the model was trained on dates as text in this column, not on {type(value).__name__}"
+        )
     found = _DATES[order].fullmatch(value)
     if found is None:
         return None

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .._connections import Notice, quoted
 from .._dates import split
-from .._written import split as split_text
 from .._document import BINARY_SVMS, NETWORKS, REGRESSIONS, SVMS, Categories, Vector
 from .._extension import schema, select
 from .._model import Model
 from .._models import find
 from .._optional import required
+from .._written import split as split_text
 from .sample import Sample, draw, literal
 
 #: Weights that are shown, and classes that have curves and a place in the table of confusions.

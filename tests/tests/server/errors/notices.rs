@@ -331,7 +331,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  To change this, name the features; '{*,-id}' uses every possible column except id.\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id % 10 AS since FROM t', 'logistic', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT label, a, date ''2026-01-01'' + id % 5 AS since FROM t', 'logistic', max_epochs => 1)"],
         "NOTICE:  features: 2 columns; parts: since (year, month, dow)\nHINT:  ...\n...",
     ),
     (
@@ -370,7 +370,7 @@ pub const CASES: &[(&[&str], &str)] = &[
          HINT:  They count as none of the known ones; with handle_unknown => 'error' they are an error.\n",
     ),
     (
-        &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id / 10 * 10)::text AS day,
+        &["SELECT FROM corgipile_train($$SELECT label, a, (date '2013-01-01' + id / 20 * 20)::text AS day,
                                                CASE WHEN id % 9 = 0 THEN '?' ELSE (id % 13)::text END AS grade,
                                                CASE WHEN id % 9 = 0 THEN -999 ELSE id % 30 END AS degrees FROM t$$, 'logistic', max_epochs => 1)"],
         "NOTICE:  features: 4 columns; parts: day (text, ymd: year, month, dow); \
