@@ -18,7 +18,8 @@ pub fn of_train(arguments: Arguments<'_>) -> Expected {
     Expected { models: points, rows: Rows::OfPass(points), ..reading(arguments, epochs) }
 }
 
-/// corgipile_search(): a row for each point, after a training of all points on all folds and one of the best on all rows.
+/// corgipile_search(): a row for each point, after a training of all points on all folds and one of the best on all
+/// rows.
 pub fn of_search(arguments: Arguments<'_>) -> Expected {
     let (own, rest) = SearchArguments::split(arguments);
     let Ok(arguments) = TrainArguments::of_call(&rest) else { return Expected::unknown() };

@@ -148,6 +148,28 @@ pub(super) unsafe fn is_of_returning(_var: *mut pg_sys::Var) -> bool {
     false
 }
 
+/// The names and the variables of the columns of an entry of a range table, number `number`: expandRTE.
+///
+/// # Safety
+/// An entry of a query.
+pub(super) unsafe fn columns_of_entry(
+    entry: *mut pg_sys::RangeTblEntry,
+    number: i32,
+) -> (*mut pg_sys::List, *mut pg_sys::List) {
+    let (mut names, mut columns) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the caller's promise; both lists are set by the callee.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        pg_sys::expandRTE(entry, number, 0, -1, false, &mut names, &mut columns);
+        #[cfg(feature = "pg18")]
+        {
+            let default = pg_sys::VarReturningType::VAR_RETURNING_DEFAULT;
+            pg_sys::expandRTE(entry, number, 0, default, -1, false, &mut names, &mut columns);
+        }
+    }
+    (names, columns)
+}
+
 /// Tablespace, database and number of a relation's files.
 ///
 /// # Safety

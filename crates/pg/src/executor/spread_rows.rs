@@ -1,15 +1,15 @@
 //! Calls that are given a row: the planner gives them the row's columns instead.
 //!
-//! A row as one value is expensive: the executor copies each row of a table into a new tuple, fetches what is stored out
-//! of line, and the function takes the tuple apart again. So the planner's support function puts the names of the
-//! columns, as an array of text, in place of the row, and the columns behind all arguments. The function stays the same,
-//! and so do the privileges that it needs. It sees from the number of its arguments that the row was spread
+//! A row as one value is expensive: the executor copies each row of a table into a new tuple, fetches what is stored
+//! out of line, and the function takes the tuple apart again. So the planner's support function puts the names of the
+//! columns, as an array of text, in place of the row, and the columns behind all arguments. The function stays the
+//! same, and so do the privileges that it needs. It sees from the number of its arguments that the row was spread
 //! ([`SpreadRow`](crate::call::spread_row::SpreadRow)).
 //!
 //! Where this might change what a query means, or where another server might get the call, it stays as it is.
 
 use crate::call::spread_row::{ROW, declared_arguments};
-use crate::compat::{attributes, is_of_returning};
+use crate::compat::{self, attributes, is_of_returning};
 use pgrx::{PgList, pg_sys};
 use std::ffi::c_char;
 
@@ -59,14 +59,13 @@ pub(super) unsafe fn spread(request: *mut pg_sys::SupportRequestSimplify) -> Opt
 /// # Safety
 /// Both are of one query.
 unsafe fn columns_of_entry(var: *mut pg_sys::Var, entry: *mut pg_sys::RangeTblEntry) -> Option<Columns> {
-    // SAFETY: a relation's row type is that of its columns, that of a view that of its query's; what expandRTE gives are
-    // lists of strings and variables.
+    // SAFETY: a relation's row type is that of its columns, that of a view that of its query's; what expandRTE gives
+    // are lists of strings and variables.
     unsafe {
         let (kind, row_type) = ((*entry).rtekind, (*var).vartype);
         let is_query = matches!(kind, pg_sys::RTEKind::RTE_SUBQUERY | pg_sys::RTEKind::RTE_CTE);
         if is_query && row_type == pg_sys::RECORDOID {
-            let (mut names, mut variables) = (std::ptr::null_mut(), std::ptr::null_mut());
-            pg_sys::expandRTE(entry, (*var).varno, 0, -1, false, &mut names, &mut variables);
+            let (names, variables) = compat::columns_of_entry(entry, (*var).varno);
             return Some((texts(names), variables));
         }
         let relation = pg_sys::get_typ_typrelid(row_type);
