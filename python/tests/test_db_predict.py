@@ -270,10 +270,10 @@ def test_texts_say_what_they_say_in_sql(conn: Any, mixed: Any) -> None:
     parts = ("year", "month", "day", "dow", "hour", "doy")
     features = ["amount::number", "amount::decimal_comma", "amount IS NULL"]
     features += [f"at::{order}.{part}" for order in ("ymd", "dmy", "mdy") for part in parts]
-    for nulls in ("impute", "skip"):
-        for kind in (features, features[:3]):
-            model = train(conn, "two", source="written", features=kind, nulls=nulls)
-            assert_same(conn, model, given, "written")
+    # each row has a date in one order at most
+    for nulls, chosen in (("impute", features), ("impute", features[:3]), ("skip", features[:1])):
+        model = train(conn, "two", source="written", features=chosen, nulls=nulls)
+        assert_same(conn, model, given, "written")
 
 
 def test_models_of_words_predict_in_the_database_alone(conn: Any, mixed: Any) -> None:

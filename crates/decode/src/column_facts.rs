@@ -211,12 +211,13 @@ impl Facts {
         }
     }
 
-    /// Is it in all rows NULL, or in all of them the same? That is known of small tables alone.
+    /// Is it a text and in all rows NULL, or in all of them the same? That is known of small tables alone.
     pub fn says_nothing(&self) -> Option<Nothing> {
         let (nulls, rows) = self.nulls.filter(|(_, rows)| *rows >= FEW_ROWS)?;
         let known = self.distinct.filter(|known| known.certainty == Certainty::Exact)?;
         match known.distinct {
-            _ if nulls == rows => Some(Nothing::NoValue),
+            // of numbers, an option says what becomes of NULLs
+            _ if nulls == rows => matches!(self.kind, Kind::Text | Kind::Enum).then_some(Nothing::NoValue),
             distinct if distinct <= 1.0 && nulls == 0 => Some(Nothing::Constant),
             _ => None,
         }

@@ -339,8 +339,8 @@ pub const CASES: &[(&[&str], &str)] = &[
         "NOTICE:  features: column a; left out: since (date that rarely recurs: use date_parts for its parts)\nHINT:  ...\n...",
     ),
     (
-        &["SELECT FROM corgipile_train('SELECT label, a, NULL::text AS nothing, CASE WHEN id % 2 = 0 THEN ''note '' || id END AS note
-                                          FROM t, generate_series(1, 2)', 'logistic', max_epochs => 1)"],
+        &["SELECT FROM corgipile_train('SELECT label, a, NULL::text AS nothing, CASE WHEN id % 2 = 0 THEN ''note '' || (10 * id + g) END AS note
+                                          FROM t, generate_series(1, 4) AS g', 'logistic', max_epochs => 1)"],
         "NOTICE:  features: column a; left out: nothing (no value), note (text, nearly unique); of these, whether they are NULL is \
          a feature: note\nHINT:  ...\n...",
     ),

@@ -9,7 +9,7 @@ fn tables(db: &mut Database) {
         "CREATE TABLE t AS
          SELECT i AS id, CASE WHEN i % 9 = 0 THEN 'NA' ELSE round((20 * uniform(i, 1) + 5 * (i % 2))::numeric, 2)::text END AS len,
                 CASE WHEN i % 50 = 0 THEN '?' ELSE '$' || to_char(900 + i % 300 * 7, 'FM9,999') END::varchar AS price,
-                replace((i % 50 / 4.0)::text, '.', ',') AS litres, to_char(date '2013-01-01' + i, 'MM/DD/YYYY') AS sold,
+                replace((i % 50 / 4.0)::text, '.', ',') AS litres, to_char(date '2013-01-01' + i::int, 'MM/DD/YYYY') AS sold,
                 (timestamp '2013-01-01' + i * interval '7 hours')::text AS seen,
                 CASE WHEN i % 3 = 0 THEN 'note ' || i END AS note, (ARRAY['red', 'green'])[1 + i % 2] AS colour, i % 2 AS label
            FROM generate_series(1, 600::bigint) i ORDER BY i;
@@ -142,7 +142,7 @@ fn whether_a_text_that_is_left_out_is_null_is_a_feature() {
     let said =
         "left out: note (text, nearly unique); of these, whether they are NULL is a feature: note; one-hot: colour";
     assert!(told.contains(said), "{told}");
-    assert_eq!(db.line("SELECT features FROM corgipile.models"), "{note IS NULL,colour}");
+    assert_eq!(db.line("SELECT features FROM corgipile.models"), r#"{"note IS NULL",colour}"#);
     let same = "SELECT corgipile_predict_proba('m', 'x', 'red') = corgipile_predict_proba('m', 'y', 'red')
                        AND corgipile_predict_proba('m', NULL, 'red') <> corgipile_predict_proba('m', 'x', 'red')";
     assert!(db.value::<bool>(same));
