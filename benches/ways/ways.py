@@ -130,7 +130,7 @@ def show(trip, count, case, names):
     # what is not as good as one server is not a way to get its model
     good = found["spool"][1] - SCORE
     best = min(found[way][0] for way in WAYS if found.get(way) and found[way][1] >= good)
-    seconds, reached = found["auto"]
+    seconds, reached = found["auto"] or (float("inf"), 0.0)
     is_missed = seconds > BOUND * best or reached < good
     cells = [f"{found[way][0]:.2f} ({found[way][1]:.3f})" if found.get(way) else "-" for way in (*WAYS, "auto")]
     line = f"{trip:>5} {count:>2} {case:<22} " + " ".join(f"{cell:>15}" for cell in cells)
