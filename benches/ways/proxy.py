@@ -7,6 +7,7 @@ them is on the way at the same time.
 import asyncio
 import contextlib
 import sys
+from pathlib import Path
 
 
 async def carry(reader, writer, seconds):
@@ -37,6 +38,7 @@ async def main(source, target, seconds):
         await asyncio.gather(carry(reader, to_writer, seconds), carry(to_reader, writer, seconds))
 
     server = await asyncio.start_unix_server(connect, source)
+    Path(source).chmod(0o777)
     async with server:
         await server.serve_forever()
 

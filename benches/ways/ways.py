@@ -84,15 +84,22 @@ def spread(case, count, directory):
     return ",".join(names)
 
 
+def name_of(case):
+    """A name means one model, or the models of groups."""
+    return "groups" if CASES[case][1] else "m"
+
+
 def call(more, case, names):
     more = more.format(names=names) + CASES[case][1]
-    return f"corgipile_train('parts.far_rows', 'logistic', 'label', '{{v}}', name => 'm', seed => 1{more})"
+    return (
+        f"corgipile_train('parts.far_rows', 'logistic', 'label', '{{v}}', name => '{name_of(case)}', seed => 1{more})"
+    )
 
 
-def score():
+def score(case):
     """The accuracy of what was trained last, on all rows."""
     rows = "'SELECT i, label, site, v, far FROM parts.far_rows'"
-    return float(psql(f"SELECT value FROM corgipile_evaluate('m', {rows}) WHERE metric = 'accuracy'"))
+    return float(psql(f"SELECT value FROM corgipile_evaluate('{name_of(case)}', {rows}) WHERE metric = 'accuracy'"))
 
 
 def timed(more, case, names):
@@ -100,7 +107,7 @@ def timed(more, case, names):
     start = time.perf_counter()
     if psql(f"SELECT count(*) FROM {call(more, case, names)}", LIMIT) is None:
         return None
-    return time.perf_counter() - start, score()
+    return time.perf_counter() - start, score(case)
 
 
 def measure(case, names):
@@ -123,7 +130,7 @@ def show(trip, count, case, names):
     # what is not as good as one server is not a way to get its model
     good = found["spool"][1] - SCORE
     best = min(found[way][0] for way in WAYS if found.get(way) and found[way][1] >= good)
-    seconds, reached = found["auto"]
+    seconds, reached = found["auto"] or (float("inf"), 0.0)
     is_missed = seconds > BOUND * best or reached < good
     cells = [f"{found[way][0]:.2f} ({found[way][1]:.3f})" if found.get(way) else "-" for way in (*WAYS, "auto")]
     line = f"{trip:>5} {count:>2} {case:<22} " + " ".join(f"{cell:>15}" for cell in cells)
@@ -141,6 +148,8 @@ def main():
     missed = 0
     for trip in TRIPS:
         with tempfile.TemporaryDirectory() as directory:
+            # the server may be another user's
+            Path(directory).chmod(0o755)
             source = f"{directory}/{Path(target).name}"
             proxy = subprocess.Popen([sys.executable, HERE / "proxy.py", source, target, str(trip)])
             try:
