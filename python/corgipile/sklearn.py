@@ -81,8 +81,8 @@ class _DatabaseEstimator(BaseEstimator):
     @contextmanager
     def _connection(self) -> Generator[Any, None, None]:
         if self.connection is not None and not isinstance(self.connection, str) and not callable(self.connection):
-            what = "a connection string is needed, or a function that returns a connection"
-            raise TypeError(f"connection: {what}, not {called(self.connection)}")
+            what = "connection: a connection string is needed, or a function that returns a connection, not"
+            raise TypeError(f"{what} {called(self.connection)}")
         given: Any = self.connection() if callable(self.connection) else self.connection
         try:
             with connected(given) as conn:
@@ -215,8 +215,7 @@ def _labels_are_kept(estimator: _DatabaseEstimator) -> bool:
 
 
 def _has_name(estimator: _DatabaseEstimator) -> bool:
-    # the model is kept in the database between calls
-    return estimator.name is not None
+    return estimator.name is not None  # under which the model is in the database between calls
 
 
 def _has_probabilities(estimator: DatabaseClassifier) -> bool:
