@@ -29,7 +29,7 @@ class Counting:
     _position: Position | None = None
 
     def _counted(self, batches: Iterable[Sequence[Any]], position: Position, stride: int = 1) -> Iterator[Any]:
-        """What is in the batches from a position on, of which every `stride`-th of the rank comes here."""
+        """What is in the batches from a position on, which are every `stride`-th of the rank."""
         epoch, number, row = position
         for items in batches:
             for place in range(row, len(items)):

@@ -114,7 +114,7 @@ class _InWorkers(IterableDataset[Message]):
             raise
         finally:
             if worker == 0:
-                # nobody waits for a worker that has come to its end
+                # no other worker waits for one that has come to its end
                 self.dataset.progress.say_at_once(self.dataset.progress.at_once() or 1)
         yield pack(worker, held, is_last=True)
 
@@ -144,7 +144,7 @@ def in_turns(loader: DataLoader[Any], workers: int) -> Iterator[Sequence[Any]]:
         if there[turn]:
             yield there[turn].popleft()
         turn = (turn + 1) % workers
-    # workers that stay are told of the end by it
+    # workers that stay learn of the end by it
     for _ in messages:
         pass
 
@@ -161,5 +161,5 @@ def data_loader(
     return DataLoader(batches, batch_size=None, num_workers=workers, collate_fn=_as_it_is, **options)
 
 
-def _as_it_is(message: Message) -> Message:
+def _as_it_is(message: Any) -> Message:
     return message

@@ -9,13 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from corgipile import _native, _shared, offline
 from corgipile._checks import check_number, check_path, check_seed, check_text
 from corgipile.items import MapStyle
 from corgipile.server import AHEAD, ShuffledByServer
 from corgipile.sources import Source, open_path
+
+if TYPE_CHECKING:
+    from torch.utils.data import IterableDataset
+
+    Base = IterableDataset[Any]
+else:
+    # see __class__
+    Base = object
 
 Size = int | str
 Tensors = Literal["numpy", "torch"]
@@ -30,7 +38,7 @@ _ROWS_AT_ONCE = 128
 _CHOICES = ("seed", "batch_size", "shuffle", "uneven_ranks", "drop_last", "fingerprint")
 
 
-class CorgiPileDataset(_shared.Counting):
+class CorgiPileDataset(_shared.Counting, Base):
     """Batches of a source's rows: blocks in random order, with the rows of a buffer of blocks shuffled.
 
     Iterating over it yields this rank's batches of the epoch set by `set_epoch`, or, without `set_epoch`, of one epoch
@@ -143,7 +151,7 @@ class CorgiPileDataset(_shared.Counting):
                 shuffle = "corgipile"
         self.source = source
         self._sizes = sizes
-        self._options = {
+        self._options: dict[str, Any] = {
             "shuffle": shuffle,
             "seed": seed,
             "batch_size": batch_size,
@@ -188,7 +196,7 @@ class CorgiPileDataset(_shared.Counting):
 
     def _plan(self, source: _native.Source | None, lanes: int, together: int, sizes: dict[str, str]) -> _native.Plan:
         world_size = self.rank_and_world_size()[1]
-        options = {**sizes, **self._options}
+        options: dict[str, Any] = {**sizes, **self._options}
         if self._gives_rows:
             # torch's DistributedSampler calls it so if rows are left out that ranks cannot share
             options["uneven_ranks"] = "drop" if options["drop_last"] else options["uneven_ranks"]
@@ -387,7 +395,7 @@ class CorgiPileDataset(_shared.Counting):
         return _restore, (type(self), self.__getstate__())
 
     def __repr__(self) -> str:
-        options = {**self._sizes, **self._options}
+        options: dict[str, Any] = {**self._sizes, **self._options}
         if self._gives_rows:
             options["batch_size"] = None
         return f"CorgiPileDataset({len(self.source)} rows, {', '.join(f'{k}={v!r}' for k, v in options.items())})"
@@ -408,7 +416,7 @@ def _closing(reader: _native.Reader) -> Iterator[Any]:
 
 
 def of_distributed() -> tuple[int, int]:
-    """The rank of this process in torch.distributed, and the number of ranks; 0 of 1 if there is none."""
+    """The rank of this process in torch.distributed, and the number of ranks; 0 of 1 without it."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()

@@ -34,6 +34,9 @@ class MapStyle:
     def __len__(self) -> int:
         return len(self.dataset)
 
+    def __repr__(self) -> str:
+        return f"map_style({type(self.dataset).__name__} of {len(self):,} items)"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_native": None}
 

@@ -65,6 +65,11 @@ class Loader(Counting):
                 stacklevel=2,
             )
 
+    def __repr__(self) -> str:
+        steps = [f"{name}={value!r}" for name, value in vars(self._steps).items() if value is not None]
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"Loader({self.dataset!r}, {', '.join(steps)}, num_workers={self._workers}{options})"
+
     def __len__(self) -> int:
         """Number of batches per epoch."""
         return len(self.dataset)

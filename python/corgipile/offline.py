@@ -11,7 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from corgipile import _native
@@ -101,7 +101,7 @@ def _copy(
 
 
 @contextlib.contextmanager
-def _alone(path: str) -> Iterator[None]:
+def _alone(path: str) -> Generator[None, None, None]:
     """Waits until no one else has the lock, which ends with its process at the latest."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

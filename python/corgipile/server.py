@@ -63,6 +63,9 @@ class ShuffledByServer:
         """Names and Arrow types of the columns."""
         return dict(self.native.columns)
 
+    def __repr__(self) -> str:
+        return f"postgres({self._arguments[1]!r}, server_shuffle=True): {len(self):,} rows, {', '.join(self.columns)}"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}
 

@@ -6,17 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-
-from .db._optional import required
+from numpy.typing import NDArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils import check_random_state
+    from sklearn.utils import _safe_indexing, check_random_state
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import (
@@ -31,7 +30,8 @@ except ImportError as error:
     raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
 
 from ._checks import called
-from .db._connections import check_connection
+from ._estimating import columns_of, has_columns, like, repeated, shape_of
+from .db._connections import connected
 from .db._document import REGRESSIONS, SVMS
 from .db._inputs import OwnColumns
 from .db._model import Model
@@ -79,17 +79,17 @@ class _DatabaseEstimator(BaseEstimator):
         self.progress = progress
 
     @contextmanager
-    def _connection(self) -> Iterator[Any]:
-        psycopg = required("psycopg", "a database estimator", "psycopg[binary]")
+    def _connection(self) -> Generator[Any, None, None]:
         if self.connection is not None and not isinstance(self.connection, str) and not callable(self.connection):
-            what = "a connection string is needed, or a function that returns a connection"
-            raise TypeError(f"connection: {what}, not {called(self.connection)}")
-        conn = self.connection() if callable(self.connection) else psycopg.connect(self.connection or "")
-        check_connection(conn)
+            what = "connection: a connection string is needed, or a function that returns a connection, not"
+            raise TypeError(f"{what} {called(self.connection)}")
+        given: Any = self.connection() if callable(self.connection) else self.connection
         try:
-            yield conn
+            with connected(given) as conn:
+                yield conn
         finally:
-            conn.close()
+            if hasattr(given, "close"):
+                given.close()
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of `train`."""
@@ -113,15 +113,59 @@ class _DatabaseEstimator(BaseEstimator):
     def _set(self, trained: Trained) -> None:
         self.model_: Model = trained.model
         self.history_: list[dict[str, Any]] = trained.model.history
-        self.n_iter_: int = len(self.history_)
+        self.n_iter_: int = self.history_[-1]["epoch"] if self.history_ else 0
         self.loss_curve_: list[float] = [epoch["loss"] for epoch in self.history_]
         self.notices_: list[str] = trained.notices
 
-    def _fit_on(self, X: Any, label: Any, weight: Any, kind: str, arguments: dict[str, Any]) -> None:
+    def _set_of_table(self, trained: Trained) -> None:
+        self._forget_columns()
+        self._set(trained)
+        self.feature_names_in_: Any = np.array(trained.model.input_columns, object)
+        self.n_features_in_: int = len(self.feature_names_in_)
+        self.is_of_table_ = True
+
+    def _forget_columns(self) -> None:
+        """What an earlier fit has left."""
+        for attribute in ("n_features_in_", "feature_names_in_", "is_of_table_"):
+            if attribute in vars(self):
+                delattr(self, attribute)
+
+    def _linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self)
+        return self.model_.linear()
+
+    def _step(self, X: Any, label: Any, weight: Any, kind: str | None, more_labels: Sequence[Any] = ()) -> None:
+        """Trains for one epoch more, or a first one, of which `more_labels` are known without counting."""
+        weights = np.ones(len(label)) if weight is None else weight
+        arguments = {**self._arguments(), "max_epochs": 1}
+        curve: list[float] = []
+        if hasattr(self, "model_"):
+            if self.model_.model_id is None:
+                raise ValueError("partial_fit: the model is not in the database any more: fit again, with a name")
+            going_on = ("name", "seed", "progress", "max_epochs")
+            arguments = {name: value for name, value in arguments.items() if name in going_on}
+            arguments |= {"warm_start": str(self.model_.model_id), "recompute_statistics": False}
+            arguments["replaces"] = self.model_.model_id
+            curve, kind = self.loss_curve_, None
+        elif len(more_labels):
+            X = _safe_indexing(X, [*range(len(label)), *[0] * len(more_labels)])
+            label = np.concatenate([label, more_labels])
+            weights = np.concatenate([weights, np.zeros(len(more_labels))])
+        self._fit_on(X, label, weights, kind, arguments)
+        if len(self.loss_curve_) == 1:
+            self.loss_curve_ = [*curve, *self.loss_curve_]
+
+    def _check_partial(self) -> bool:
+        """Whether this is the first step."""
+        if hasattr(self, "is_of_table_"):
+            raise ValueError("partial_fit: the estimator was fitted on a table; db.train(..., warm_start=...) goes on")
+        return not hasattr(self, "model_")
+
+    def _fit_on(self, X: Any, label: Any, weight: Any, kind: str | None, arguments: dict[str, Any]) -> None:
         """Trains on arrays whose labels are numbers."""
         with self._connection() as conn:
-            if _has_columns(X):
-                self._set(fit_columns(conn, _columns(X), label, weight, kind, arguments))
+            if has_columns(X):
+                self._set(fit_columns(conn, columns_of(X), label, weight, kind, arguments))
             elif hasattr(X, "indptr"):
                 self._set(fit_sparse(conn, X, label, weight, kind, arguments))
             else:
@@ -129,7 +173,7 @@ class _DatabaseEstimator(BaseEstimator):
 
     def _checked(self, X: Any, **arguments: Any) -> Any:
         """Arrays as numbers, sparse ones in rows with ascending indices; a data frame with other columns as it is."""
-        if _has_columns(X):
+        if has_columns(X):
             if _num_samples(X) < 1:
                 raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required")
             return validate_data(self, X, skip_check_array=True, **arguments)
@@ -148,12 +192,12 @@ class _DatabaseEstimator(BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """What the model is to predict, if it is not a table."""
         check_is_fitted(self)
-        if hasattr(self, "n_features_in_"):
+        if not hasattr(self, "is_of_table_"):
             checked = self._checked(X, reset=False)
-            if not _has_columns(checked):
+            if not has_columns(checked):
                 return checked
             own = self.model_.called_columns
-            columns = _columns(checked)
+            columns = columns_of(checked)
             return OwnColumns(dict(zip(own, (values for _, values in columns)))) if own else dict(columns)
         return X
 
@@ -165,24 +209,13 @@ class _DatabaseEstimator(BaseEstimator):
         return tags
 
 
-def _has_columns(X: Any) -> bool:
-    """Whether X is a data frame with a column that is not of numbers."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return False
-    return any(getattr(kind, "kind", "O") not in "biuf" for kind in X.dtypes)
-
-
-def _columns(X: Any) -> list[tuple[str, list[Any]]]:
-    """The columns of a data frame with their names, which may be there twice."""
-    by_place = getattr(X, "iloc", None)
-    return [
-        (str(name), list(X[name] if by_place is None else by_place[:, place])) for place, name in enumerate(X.columns)
-    ]
-
-
 def _labels_are_kept(estimator: _DatabaseEstimator) -> bool:
     """Whether the classes are those of a table, and not numbers in their place."""
-    return not hasattr(estimator, "n_features_in_")
+    return hasattr(estimator, "is_of_table_")
+
+
+def _has_name(estimator: _DatabaseEstimator) -> bool:
+    return estimator.name is not None  # under which the model is in the database between calls
 
 
 def _has_probabilities(estimator: DatabaseClassifier) -> bool:
@@ -209,6 +242,9 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
 
     Attributes:
         classes_: the labels, in ascending order.
+        coef_, intercept_: of linear models, in the units of the features; as scikit-learn's linear models have them.
+            With categories and dates, features are those of `model_`, and with `transform`, their logarithms.
+        n_features_in_, feature_names_in_: number and names of the columns.
         model_: the `corgipile.db.Model`.
         n_iter_: number of epochs.
         loss_curve_: the loss of each epoch.
@@ -251,31 +287,76 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
                 data frame has columns that are not numeric, the model in the database names its columns `column_1` and
                 so on.
             y: the name of the label column; or the labels.
-            sample_weight: the name of a column of weights; or an array of weights.
+            sample_weight: the name of a column of weights; or an array of weights. Rows with whole numbers as weights
+                are repeated if there are at most ten times as many then; other weights scale the steps.
         """
         arguments = self._arguments()
         if isinstance(X, str):
-            _forget_columns(self)
             weights = self.class_weight
             with self._connection() as conn:
                 trained = fit_table(
                     conn, X, y, sample_weight, self.model, self.features, {"class_weight": weights, **arguments}
                 )
-                self._set(trained)
+                self._set_of_table(trained)
             self.classes_: Any = self.model_.classes
             return self
+        self._forget_columns()
         X, y = _checked_pair(self, X, y)
         check_classification_targets(y)
         self.classes_, places = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has only one class, {self.classes_[0]!r}, and a classifier needs two")
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, _shape(X))
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, shape_of(X))
         arguments["class_weight"] = self._weights_of_places()
-        kind = self.model
-        if kind == "auto":
-            kind = "logistic" if len(self.classes_) == 2 else "softmax"
-        self._fit_on(X, places, weight, kind, arguments)
+        self._fit_on(*repeated(X, places, weight, self.classes_), self._kind(), arguments)
         return self
+
+    @available_if(_has_name)
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> DatabaseClassifier:
+        """Goes on with one epoch over these arrays, by a warm start. The estimator needs a name, under which its latest
+        model is in the database. Means and scales of the features are those of the first call.
+
+        Args:
+            X, y, sample_weight: as for `fit`, but no table.
+            classes: all labels that will come; needed in the first call.
+        """
+        is_first = self._check_partial()
+        X, y = _checked_pair(self, X, y, reset=is_first)
+        check_classification_targets(y)
+        if is_first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self.classes_ = np.unique(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes: {classes!r} are not those of the first call, {self.classes_.tolist()}")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels that are not among classes: {unknown.tolist()}")
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, shape_of(X))
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight: 'balanced' needs all rows at once: give a dict, or sample_weight")
+        if self.class_weight:
+            of_class = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            weight = np.take(of_class, np.searchsorted(self.classes_, y)) * (1.0 if weight is None else weight)
+        self._step(X, np.searchsorted(self.classes_, y), weight, self._kind(), range(len(self.classes_)))
+        return self
+
+    def _kind(self) -> str:
+        if self.model == "auto":
+            return "logistic" if len(self.classes_) == 2 else "softmax"
+        return self.model
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of the features: (1, features) for two classes, else (classes, features)."""
+        weights, _ = self._linear()
+        return weights[1:] - weights[:1] if len(weights) == 2 == len(self.classes_) else weights
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The intercepts, one for each row of `coef_`."""
+        _, intercepts = self._linear()
+        return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 == len(self.classes_) else intercepts
 
     def _weights_of_places(self) -> str | dict[str, float] | None:
         if not isinstance(self.class_weight, Mapping):
@@ -292,7 +373,7 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         if isinstance(X, str):
             labels = self._of_table(X, "label")
             if _labels_are_kept(self):
-                return _like(labels, self.classes_)
+                return like(labels, self.classes_)
             return self.classes_[[int(float(label)) for label in labels]]
         predicted = self.model_.predict(self._rows(X)) if self._is_fitted() else None
         return predicted if _labels_are_kept(self) else self.classes_[np.asarray(predicted).astype(np.int64)]
@@ -344,7 +425,8 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
             arguments are those of `DatabaseClassifier`.
 
     Attributes:
-        model_, n_iter_, loss_curve_, history_, notices_: as in `DatabaseClassifier`.
+        coef_, intercept_: as in `DatabaseClassifier`, of one dimension less.
+        model_, n_features_in_, feature_names_in_, n_iter_, loss_curve_, history_, notices_: as in `DatabaseClassifier`.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DatabaseRegressor:
@@ -352,22 +434,43 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
 
         Arguments are those of `DatabaseClassifier.fit`.
         """
-        arguments = self._arguments()
+        arguments, kind = self._arguments(), self._kind()
+        if isinstance(X, str):
+            with self._connection() as conn:
+                self._set_of_table(fit_table(conn, X, y, sample_weight, kind, self.features, arguments))
+            return self
+        self._forget_columns()
+        X, y = _checked_pair(self, X, y, y_numeric=True)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, shape_of(X))
+        self._fit_on(*repeated(X, np.asarray(y, np.float64), weight), kind, arguments)
+        return self
+
+    @available_if(_has_name)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DatabaseRegressor:
+        """Goes on with one epoch over these arrays, as `DatabaseClassifier.partial_fit`."""
+        is_first = self._check_partial()
+        X, y = _checked_pair(self, X, y, y_numeric=True, reset=is_first)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, shape_of(X))
+        self._step(X, np.asarray(y, np.float64), weight, self._kind())
+        return self
+
+    def _kind(self) -> str:
         kinds = {"auto": "linear", **{kind: kind for kind in REGRESSIONS}, "mlp": "mlp_regression"}
         if self.model not in kinds:
             raise ValueError(
                 f"model: {self.model!r} predicts no numbers; it can be one of {', '.join(map(repr, kinds))}"
             )
-        kind = kinds[self.model]
-        if isinstance(X, str):
-            _forget_columns(self)
-            with self._connection() as conn:
-                self._set(fit_table(conn, X, y, sample_weight, kind, self.features, arguments))
-            return self
-        X, y = _checked_pair(self, X, y, y_numeric=True)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, _shape(X))
-        self._fit_on(X, np.asarray(y, np.float64), weight, kind, arguments)
-        return self
+        return kinds[self.model]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of the features."""
+        return self._linear()[0][0]
+
+    @property
+    def intercept_(self) -> float:
+        """The intercept."""
+        return float(self._linear()[1][0])
 
     def predict(self, X: Any) -> Any:
         """The predicted number of each row of an array, or of a table in its own order."""
@@ -389,27 +492,9 @@ class DatabaseRegressor(RegressorMixin, _DatabaseEstimator):
 def _checked_pair(estimator: _DatabaseEstimator, X: Any, y: Any, **arguments: Any) -> tuple[Any, Any]:
     if y is None:
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
-    if _has_columns(X):
-        estimator._checked(X)
+    if has_columns(X):
+        estimator._checked(X, reset=arguments.get("reset", True))
         y = _check_y(y, y_numeric=arguments.get("y_numeric", False), estimator=estimator)
         check_consistent_length(X, y)
         return X, y
     return estimator._checked(X, y=y, **arguments)
-
-
-def _shape(X: Any) -> Any:
-    return np.zeros((len(X), 1)) if _has_columns(X) else X
-
-
-def _forget_columns(estimator: _DatabaseEstimator) -> None:
-    """What an earlier fit on arrays has left."""
-    for attribute in ("n_features_in_", "feature_names_in_"):
-        if hasattr(estimator, attribute):
-            delattr(estimator, attribute)
-
-
-def _like(labels: list[Any], classes: Any) -> Any:
-    """Labels as texts of SQL, as the classes are."""
-    if classes.dtype.kind == "b":
-        return np.array([label in ("t", "true") for label in labels], bool)
-    return np.array(labels, object).astype(classes.dtype)

@@ -437,7 +437,7 @@ def arrays(columns: Mapping[str, Any], *, fingerprint: int | None = None) -> Sou
     return Source(_memory, taken, _sampled(taken) if fingerprint is None else fingerprint)
 
 
-def _array(name: str, values: Any) -> np.ndarray:
+def _array(name: str, values: Any) -> np.ndarray[Any, Any]:
     if not isinstance(name, str):
         raise TypeError(f"columns: {name!r} is not a name, which is text")
     if isinstance(values, np.ma.MaskedArray):

@@ -41,7 +41,7 @@ __all__ = ["CorgiPileDataset", "Row", "to_tensors"]
 _WIDER = {"<u2": np.int32, "<u4": np.int64, "<u8": np.int64}
 
 
-class CorgiPileDataset(dataset.CorgiPileDataset, IterableDataset):
+class CorgiPileDataset(dataset.CorgiPileDataset, IterableDataset[Any]):
     """An iterable data set in CorgiPile's order: its rows, or batches that are ready.
 
     `DataLoader(ds, batch_size=32)` puts rows into batches. A data set that is made with `batch_size=32` gives batches,

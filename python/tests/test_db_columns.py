@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from corgipile import db
-from corgipile.db import _columns
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -44,15 +43,14 @@ def test_options_change_the_roles(conn: Any) -> None:
     }  # fmt: skip
 
 
-def test_without_pandas_rows_are_dicts(conn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_columns, "optional", lambda name: None)
+def test_a_query_has_the_columns_that_it_selects(conn: Any) -> None:
     found = db.columns(conn, "SELECT genre FROM films")
-    assert isinstance(found, list)
-    assert [(row["name"], row["distinct_values"], row["based_on"]) for row in found] == [("genre", 2, "all 2000 rows")]
+    assert type(found) is db.Table
+    assert (found["name"], found["distinct_values"], found["based_on"]) == (["genre"], [2], ["all 2000 rows"])
 
 
 def test_what_is_wrong_is_said_by_name(conn: Any) -> None:
-    with pytest.raises(TypeError, match="source is the name of a table or a query, not int"):
+    with pytest.raises(TypeError, match=r"source: the name of a table, a query, .* is needed, not 7"):
         db.columns(conn, 7)  # type: ignore[arg-type]
     with pytest.raises(psycopg.errors.UndefinedColumn, match="bad"):
         db.columns(conn, "films", label="bad")
@@ -61,9 +59,6 @@ def test_what_is_wrong_is_said_by_name(conn: Any) -> None:
         db.columns(conn, "films", wieght="stars")
 
 
-def rows(found: Any) -> list[dict[str, Any]]:
-    """The rows as dicts, with None for what a data frame has as NaN."""
-    if isinstance(found, list):
-        return found
-    records = found.astype(object).to_dict("records")
-    return [{name: None if value != value else value for name, value in row.items()} for row in records]
+def rows(found: db.Table) -> list[dict[str, Any]]:
+    """The rows as dicts."""
+    return found.to_dicts()

@@ -113,8 +113,8 @@ def test_what_is_no_connection_is_refused_by_name() -> None:
             return type("Info", (), {"transaction_status": 0})
 
     for conn, told in [
-        (None, "must be a connection of psycopg 3"),
-        ("", "psycopg 3"),
+        (7, "must be a connection of psycopg 3"),
+        (object(), "or a connection string"),
         (Connection(), "asynchronous"),
     ]:
         calls: list[Any] = [

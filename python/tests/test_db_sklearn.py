@@ -30,7 +30,8 @@ from corgipile.sklearn import DatabaseClassifier, DatabaseRegressor  # noqa: E40
 #: Checks of scikit-learn that do not apply, and why.
 LEFT_OUT = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "a weight scales a row's gradient, and a row that is there twice is stepped along twice: SGD ends elsewhere"
+        "shuffles the rows that have weights and not those that are repeated: SGD depends on the order of rows. That "
+        "weights are repetitions is shown below, by rows in one order"
     ),
     "check_sample_weight_equivalence_on_sparse_data": "is the same with sparse rows",
     "check_array_api_input": "is for arrays of other libraries; scikit-learn skips it unless these are set up",
@@ -64,8 +65,10 @@ def models(conn: Any) -> int:
         ),
         pytest.param(DatabaseRegressor(random_state=0), marks=pytest.mark.full),
         DatabaseRegressor(random_state=0, model="mlp", hidden_layer_sizes=[30], max_epochs=60),
+        pytest.param(DatabaseClassifier(random_state=0, name="checked"), marks=pytest.mark.full),
+        DatabaseRegressor(random_state=0, name="checked numbers"),
     ],
-    ids=["classifier", "mlp", "regressor", "mlp_regressor"],
+    ids=["classifier", "mlp", "regressor", "mlp_regressor", "partial_fit", "partial_fit of a regressor"],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks_pass(connect: str, estimator: Any) -> None:

@@ -19,7 +19,7 @@ import corgipile
 pytestmark = pytest.mark.torch
 if find_spec("torch"):
     import torch
-    from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+    from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, default_collate
 
     from corgipile.torch import CorgiPileDataset, Row
 
@@ -131,7 +131,7 @@ def test_rows_in_any_order_are_put_together(rows: corgipile.Source) -> None:
     of = list(CorgiPileDataset(rows, tensors="numpy"))
     chosen = [of[place] for place in np.random.default_rng(0).permutation(1003)[:300]]
     assert all(type(row) is Row for row in chosen)
-    batch = torch.utils.data.default_collate(chosen)
+    batch = default_collate(chosen)
     assert batch["number"].tolist() == [int(row["number"]) for row in chosen]
     assert torch.equal(batch["x"][:, 1].long(), 2 * batch["number"])
 
@@ -181,7 +181,8 @@ def test_ranks_have_as_many_rows_as_those_of_distributed_sampler(rows_in_all: in
             ds = CorgiPileDataset(source, num_replicas=ranks, rank=rank, seed=4, drop_last=drop_last)
             got = [int(row["number"]) for row in ds]
             if rows_in_all >= ranks:
-                theirs: Any = DistributedSampler(range(rows_in_all), ranks, rank, seed=4, drop_last=drop_last)
+                of: Any = range(rows_in_all)
+                theirs: Any = DistributedSampler(of, ranks, rank, seed=4, drop_last=drop_last)
                 assert len(got) == len(theirs)
             assert len(ds) == len(got)
             seen += got
@@ -198,7 +199,7 @@ def test_epochs_and_ranks_are_set_as_with_distributed_sampler(rows: corgipile.So
         ds.set_epoch(epoch)
         orders.append([int(row["number"]) for row in ds])
     assert orders[0] == orders[2] != orders[1]
-    # as there, one of both may be given
+    # DistributedSampler also takes one of both
     assert CorgiPileDataset(rows, num_replicas=2).rank_and_world_size() == (0, 2)
     assert CorgiPileDataset(rows, rank=0).rank_and_world_size() == (0, 1)
     with pytest.raises(ValueError, match="rank: 1 of world_size 1"):
@@ -308,7 +309,7 @@ def big(batch: dict[str, Any]) -> dict[str, Any]:
 def test_what_workers_send_at_once_is_what_each_batch_was(rows: corgipile.Source, persistent: bool) -> None:
     def read(workers: int) -> list[list[Any]]:
         ds = CorgiPileDataset(rows, batch_size=5, lanes=2)
-        options = {"persistent_workers": persistent} if workers else {}
+        options: dict[str, Any] = {"persistent_workers": persistent} if workers else {}
         loader = corgipile.Loader(ds, transform=big, num_workers=workers, **options)
         return [list(loader) for _ in range(2)]
 

@@ -8,7 +8,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, TypeVar
 
 from ..db._optional import optional, required
@@ -40,7 +40,7 @@ def bar(description: str, total: float | None, unit: str, is_wanted: bool | None
 
 
 @contextlib.contextmanager
-def written(output: str) -> Iterator[str]:
+def written(output: str) -> Generator[str, None, None]:
     """A name next to `output` under which to write: that takes the place of `output` once all of it is written, so that
     neither an error nor an output that is also read leaves half a file. Pipes, devices and standard output, which is
     called "-", are written to as they are.

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from .common import one_line, said
 
@@ -23,7 +23,7 @@ class _Ended(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _ending_tidily() -> Iterator[None]:
+def _ending_tidily() -> Generator[None, None, None]:
     def end(number: int, _frame: object) -> None:
         raise _Ended(number)
 

@@ -6,7 +6,7 @@ import argparse
 import csv
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +190,7 @@ def _columns(header: list[str], rows: list[list[str]]) -> dict[str, list[Any]]:
 
 
 @contextmanager
-def _named(path: str) -> Iterator[None]:
+def _named(path: str) -> Generator[None, None, None]:
     """Puts the file's name before what is wrong with it."""
     try:
         yield

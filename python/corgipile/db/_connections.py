@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 from .._checks import called
 from ._optional import required
 
-#: What libpq calls a connection whose transaction has failed.
-_FAILED = 3
+#: What libpq calls a connection that waits for a statement, and one whose transaction has failed.
+_ACTIVE, _FAILED = 1, 3
 
 
 @dataclass(frozen=True)
@@ -27,29 +28,76 @@ class Notice:
         return self.message if self.hint is None else f"{self.message} ({self.hint})"
 
 
-def check_connection(conn: Any) -> None:
-    """Refuses anything but a connection, and a connection whose transaction has failed.
-
-    In a failed transaction, every statement is refused, with an error that does not name the cause.
+@contextmanager
+def connected(given: Any) -> Generator[Any, None, None]:
+    """A connection of psycopg 3, or what behaves like one, to what was given: a connection of psycopg 3 or 2, an engine
+    or a connection of SQLAlchemy, or a connection string, for which a connection is opened and closed.
 
     Raises:
-        TypeError: it is not a connection of psycopg 3. psycopg.errors.InFailedSqlTransaction: its transaction has
-            failed.
+        TypeError: it is something else. psycopg.errors.InFailedSqlTransaction: the transaction of the connection has
+            failed, in which every statement is refused, with an error that does not name the cause.
     """
+    if given is None or isinstance(given, str):
+        psycopg = required("psycopg", "a database connection", "psycopg[binary]")
+        # what SQLAlchemy calls its driver, libpq does not know
+        with psycopg.connect(re.sub(r"^postgresql\+\w+://", "postgresql://", given or ""), autocommit=True) as conn:
+            yield conn
+        return
+    kind = type(given)
+    if kind.__module__.startswith("sqlalchemy."):
+        if hasattr(given, "connect") and hasattr(given, "dialect"):
+            with given.connect() as connection, connected(connection) as conn:
+                yield conn
+            return
+        if hasattr(given, "get_bind") and hasattr(given, "connection"):  # a session
+            given = given.connection()
+        driver = getattr(getattr(given, "connection", None), "driver_connection", None)
+        if driver is None:
+            raise TypeError(f"conn: {kind.__name__} of SQLAlchemy is neither an engine nor a connection")
+        if given.in_transaction():
+            given.exec_driver_sql("SELECT 1")  # begun on the server, too: what follows is a part of it
+        given = driver
+    if any(of.__module__.split(".")[0] == "psycopg2" for of in type(given).__mro__):
+        from ._psycopg2 import OfPsycopg2
+
+        given = OfPsycopg2(given)
+    check_connection(given)
+    yield given
+
+
+def check_connection(conn: Any) -> None:
+    """Refuses anything but a connection as psycopg 3 has it, and one whose transaction has failed."""
     execute, info = getattr(conn, "execute", None), getattr(conn, "info", None)
     if execute is None or not hasattr(info, "transaction_status"):
-        raise TypeError(f"conn: must be a connection of psycopg 3, as psycopg.connect gives it, not {called(conn)}")
+        raise TypeError(
+            "conn: must be a connection of psycopg 3, as psycopg.connect gives it, or of psycopg2, an engine or a "
+            f"connection of SQLAlchemy, or a connection string, not {called(conn)}"
+        )
     if inspect.iscoroutinefunction(execute):
         raise TypeError("conn: an asynchronous connection cannot be used: psycopg.connect gives one that can")
     if info is not None and int(info.transaction_status) == _FAILED:
-        errors = required("psycopg.errors", "a database connection", "psycopg[binary]")
+        errors: Any = required("psycopg2.errors" if is_psycopg2(conn) else "psycopg.errors", "a database connection")
         raise errors.InFailedSqlTransaction(
             "the transaction of the connection has failed, and must be rolled back first: conn.rollback()"
         )
 
 
+def is_psycopg2(conn: Any) -> bool:
+    """Whether this is what `connected` makes of a connection of psycopg2."""
+    return type(conn).__name__ == "OfPsycopg2"
+
+
 def beside(conn: Any, purpose: str) -> Any:
     """A second connection of the same user to the same database, in autocommit."""
+    if is_psycopg2(conn):
+        from ._psycopg2 import OfPsycopg2
+
+        parameters = {**conn.info.get_parameters(), "application_name": f"corgipile {purpose}", "connect_timeout": "10"}
+        if conn.info.password:
+            parameters["password"] = conn.info.password
+        second = required("psycopg2", "a database connection").connect(**parameters)
+        second.autocommit = True
+        return OfPsycopg2(second)
     psycopg = required("psycopg", "a database connection", "psycopg[binary]")
     parameters = {**conn.info.get_parameters(), "application_name": f"corgipile {purpose}", "connect_timeout": "10"}
     if conn.info.password:
@@ -57,8 +105,18 @@ def beside(conn: Any, purpose: str) -> Any:
     return psycopg.connect(**parameters, autocommit=True)
 
 
+def end_statement(conn: Any) -> None:
+    """Ends what the server does for an interrupted call. psycopg 3 does that itself, unless the interrupt came while it
+    was between two waits."""
+    pgconn = getattr(conn, "pgconn", None)
+    if pgconn is not None and int(conn.info.transaction_status) == _ACTIVE:
+        conn.cancel()
+        while pgconn.get_result() is not None:
+            pass
+
+
 @contextmanager
-def notices(conn: Any, tell: Callable[[Notice], None]) -> Iterator[None]:
+def notices(conn: Any, tell: Callable[[Notice], None]) -> Generator[None, None, None]:
     """Passes the notices of what is executed inside to `tell`."""
 
     def handle(diagnostic: Any) -> None:

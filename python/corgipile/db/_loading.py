@@ -109,7 +109,7 @@ def load_columns(
         _create(conn, list(kinds.items()))
         with conn.cursor().copy(f"COPY {SOURCE} FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(list(kinds.values()))
-            converters = [_CONVERTERS[kind] for kind in kinds.values()]
+            converters = [CONVERTERS[kind] for kind in kinds.values()]
             for row in zip(*(values for _, values in columns), *numbers.values()):
                 copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
     except Exception as error:
@@ -123,7 +123,7 @@ def load_columns(
     return named
 
 
-_CONVERTERS: dict[str, Any] = {
+CONVERTERS: dict[str, Any] = {
     "float8": float,
     "bool": bool,
     "text": str,

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from ._document import LOGARITHMIC, NETWORKS, SVMS, Document, Vector, width_of
 from ._features import Dense, Policies, features, input_columns
 from ._inputs import NamedColumns, OwnColumns, rows_of
 from ._sparse import Entries
-
-if TYPE_CHECKING:
-    import psycopg
 
 _INTEGERS = frozenset(("smallint", "integer", "bigint", "int2", "int4", "int8"))
 _FLOATS = frozenset(("real", "double precision", "numeric", "float4", "float8"))
@@ -68,7 +65,7 @@ class Model:
         return cls(document)
 
     @classmethod
-    def from_database(cls, conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> Model:
+    def from_database(cls, conn: Any, model: str | int, version: int | None = None) -> Model:
         """Loads a model of the database by name or id: the version that the name refers to, or the given one.
 
         A name may be qualified with its owner, as in SQL: `'bob.faults'`.
@@ -270,6 +267,23 @@ class Model:
             return float(1 - ((actual - predicted) ** 2).sum() / spread) if spread > 0 else float("nan")
         there = np.array([label is not None for label in predicted], bool)
         return float(np.mean(actual[there] == predicted[there])) if there.any() else float("nan")
+
+    def linear(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights of a linear model in the units of its features, one row per decision, and its intercepts.
+
+        Raises:
+            AttributeError: the model is a network.
+        """
+        document = self._document
+        if document.kind in NETWORKS:
+            raise AttributeError(f"a model of kind {document.kind!r} has no weights of features")
+        weights = document.layers[0].weights.astype(np.float64)
+        intercepts = document.layers[0].intercepts.astype(np.float64)
+        if document.mean is not None and document.scale is not None:
+            own = len(document.mean)  # columns that are hashed are behind these
+            weights[:, :own] /= document.scale
+            intercepts = intercepts - weights[:, :own] @ document.mean
+        return weights, intercepts
 
     def _decisions(
         self, x: Any, nulls: str | None, handle_unknown: str | None, exact: bool

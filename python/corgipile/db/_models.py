@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._checks import check_number, check_text
-from ._connections import check_connection
+from ._connections import connected
 from ._extension import schema, select
-
-if TYPE_CHECKING:
-    import psycopg
 
 
 @dataclass(frozen=True)
@@ -22,21 +19,22 @@ class Exported:
     version: int | None
 
 
-def export(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> Exported:
+def export(conn: Any, model: str | int, version: int | None = None) -> Exported:
     """The document of a model by name or id."""
-    model_id = find(conn, model, version)
-    _, rows = select(
-        conn,
-        f"""SELECT {schema(conn)}.corgipile_export(m.model_id), m.version
-              FROM corgipile.models AS m WHERE m.model_id = %s""",
-        [model_id],
-    )
+    with connected(conn) as conn:
+        model_id = find(conn, model, version)
+        _, rows = select(
+            conn,
+            f"""SELECT {schema(conn)}.corgipile_export(m.model_id), m.version
+                  FROM corgipile.models AS m WHERE m.model_id = %s""",
+            [model_id],
+        )
     if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")
     return Exported(rows[0][0], model_id, rows[0][1])
 
 
-def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = None) -> int:
+def find(conn: Any, model: str | int, version: int | None = None) -> int:
     """The id of a model by name or id. The server resolves names: digits are an id, unless you have a model of that
     name.
 
@@ -44,7 +42,6 @@ def find(conn: psycopg.Connection[Any], model: str | int, version: int | None = 
         LookupError: the version does not exist. psycopg.Error: the name does not exist, or refers to models of several
             owners.
     """
-    check_connection(conn)
     if version is not None:
         check_number("version", version, 1)
     if isinstance(model, bool) or not isinstance(model, int | str):

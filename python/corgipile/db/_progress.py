@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from .._checks import check_number
-from ._connections import beside, check_connection
+from ._connections import beside, connected, is_psycopg2
 from ._extension import select
 from ._optional import optional, required
 
@@ -59,21 +59,21 @@ class Progress:
 
 def running(conn: Any, pid: int | None = None) -> list[Progress]:
     """The running trainings of the server, or that of one process."""
-    check_connection(conn)
     if pid is not None:
         check_number("pid", pid, 0)
-    return [Progress(*row) for row in select(conn, _QUERY, {"pid": pid})[1]]
+    with connected(conn) as conn:
+        return [Progress(*row) for row in select(conn, _QUERY, {"pid": pid})[1]]
 
 
 class Bar:
-    """A tqdm bar that follows the training of a connection, as a context manager.
+    """A tqdm bar that follows a call of a connection, as a context manager: its training, if it is one.
 
     It asks the server over its own connection, in its own thread, because the training's connection is busy. If it
     cannot connect, a warning says so, and the training continues without a bar.
     """
 
-    def __init__(self, conn: Any, interval: float = 0.2) -> None:
-        self._conn, self._interval = conn, interval
+    def __init__(self, conn: Any, what: str = "training", interval: float = 0.2) -> None:
+        self._conn, self._what, self._interval = conn, what, interval
         self._pid = conn.info.backend_pid
         self._tqdm = required("tqdm.auto", "progress=True", "tqdm").tqdm
         self._over = threading.Event()
@@ -81,13 +81,13 @@ class Bar:
         self.bar: Any = None
 
     def __enter__(self) -> Bar:
-        psycopg = required("psycopg", "a database connection", "psycopg[binary]")
+        driver: Any = required("psycopg2" if is_psycopg2(self._conn) else "psycopg", "a database connection")
         try:
             self._watching = beside(self._conn, "progress")
-        except psycopg.OperationalError as error:
+        except driver.OperationalError as error:
             warnings.warn(f"no progress is shown: {str(error).splitlines()[0]}", RuntimeWarning, stacklevel=3)
             return self
-        self.bar = self._tqdm(total=1.0, desc="training", bar_format=_FORMAT, leave=True)
+        self.bar = self._tqdm(total=1.0, desc=self._what, bar_format=_FORMAT, leave=True)
         self._thread = threading.Thread(target=self._follow, name="corgipile progress", daemon=True)
         self._thread.start()
         return self
@@ -113,6 +113,8 @@ class Bar:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._stop()
         if self.bar is not None:
+            if kind is None and self.bar.n == 0:
+                self.bar.n = self.bar.total  # a call that is over, of which no one says how far it was
             self.bar.close()
 
     def _follow(self) -> None:
@@ -124,6 +126,8 @@ class Bar:
                     return
                 if found:
                     self._show(found[0])
+                else:
+                    self.bar.refresh()
 
     def _show(self, progress: Progress) -> None:
         self.bar.total = progress.epochs_total or 1

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._checks import check_number, check_path, check_text
-from ._connections import check_connection
+from ._connections import connected
 from ._extension import only, select
-
-if TYPE_CHECKING:
-    import psycopg
 
 
 def report(
-    conn: psycopg.Connection[Any],
+    conn: Any,
     model: Any,
     source: str | None = None,
     path: str | os.PathLike[str] = "report.html",
@@ -38,7 +35,7 @@ def report(
     case.
 
     Args:
-        conn: a connection of psycopg 3.
+        conn: as for `train`.
         model: a name, an id, a pair (name, version), a `Model` or the result of `train`, with all models of a grid; or
             a list of these.
         source: the rows to predict: a table, a view or a query with the model's columns. By default the rows that
@@ -53,7 +50,6 @@ def report(
     """
     from .reporting import collect, page
 
-    check_connection(conn)
     # one more than these is asked for
     check_number("max_rows", max_rows, 1, 2**31 - 2)
     target = Path(check_path("path", path))
@@ -62,17 +58,20 @@ def report(
             check_text(name, text, example)
     if source is not None and not source.strip():
         raise ValueError("source: the text is empty: name a table or a view, or write a query")
-    with conn.transaction(force_rollback=True):
-        conn.execute("SET TRANSACTION READ ONLY")
-        found = []
-        for one in model if isinstance(model, list) else [model]:
-            ids, notices = collect.identify(conn, one)
-            found.extend(collect.collect(conn, model_id, notices) for model_id in ids)
-        if not found:
-            raise ValueError("model is an empty list: name at least one")
-        for one in found:
-            collect.evaluate(conn, one, source, max_rows)
-        version = only(select(conn, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'corgipile'")[1])
-    document = page.page(found, title, conn.info.dbname, version)
+    with connected(conn) as conn:
+        with conn.transaction(force_rollback=True):
+            conn.execute("SET TRANSACTION READ ONLY")
+            found = []
+            for one in model if isinstance(model, list) else [model]:
+                ids, notices = collect.identify(conn, one)
+                found.extend(collect.collect(conn, model_id, notices) for model_id in ids)
+            if not found:
+                raise ValueError("model is an empty list: name at least one")
+            for one in found:
+                collect.evaluate(conn, one, source, max_rows)
+            version = only(
+                select(conn, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'corgipile'")[1]
+            )
+        document = page.page(found, title, conn.info.dbname, version)
     target.write_text(document, encoding="utf-8")
     return target

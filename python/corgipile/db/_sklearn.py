@@ -52,7 +52,12 @@ def _has_two_values(conn: Any, source: str, label: str) -> bool:
 
 
 def fit_matrix(
-    conn: Any, matrix: NDArray[np.float64], label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
+    conn: Any,
+    matrix: NDArray[np.float64],
+    label: NDArray[Any],
+    weight: Any,
+    kind: str | None,
+    arguments: dict[str, Any],
 ) -> Trained:
     """Trains on a matrix, by way of a temporary table."""
     found = {"label": "label", "features": ["features"], "weight": None if weight is None else "weight", **arguments}
@@ -60,7 +65,7 @@ def fit_matrix(
 
 
 def fit_sparse(
-    conn: Any, matrix: Any, label: NDArray[Any], weight: Any, kind: str, arguments: dict[str, Any]
+    conn: Any, matrix: Any, label: NDArray[Any], weight: Any, kind: str | None, arguments: dict[str, Any]
 ) -> Trained:
     """Trains on a CSR matrix of scipy's, by way of a temporary table."""
     found = {"label": "label", "features": ["indices", "vals"], "weight": None if weight is None else "weight"}
@@ -73,7 +78,7 @@ def fit_columns(
     columns: Sequence[tuple[str, Sequence[Any]]],
     label: NDArray[Any],
     weight: Any,
-    kind: str,
+    kind: str | None,
     arguments: dict[str, Any],
 ) -> Trained:
     """Trains on columns of several types, by way of a temporary table. Dates are taken by their parts."""
@@ -103,17 +108,22 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-def _trained(conn: Any, source: str, kind: str, arguments: dict[str, Any], load: Any) -> Trained:
-    """Trains in a transaction that is rolled back unless the model has a name: nothing is left then."""
+def _trained(conn: Any, source: str, kind: str | None, arguments: dict[str, Any], load: Any) -> Trained:
+    """Trains in a transaction that is rolled back unless the model has a name: nothing is left then. A model that it
+    replaces is dropped."""
     found: list[Trained] = []
+    replaced = arguments.pop("replaces", None)
     try:
         with conn.transaction():
             load()
-            epochs = train(conn, source, model=kind, **arguments)
+            given: dict[str, Any] = {"model": kind, **arguments}
+            epochs = train(conn, source, **given)
             model = epochs.model(conn)
             found.append(Trained(model, [str(notice) for notice in epochs.notices]))
             if arguments.get("name") is None:
                 raise _NothingStaysError
+            if replaced is not None:
+                select(conn, f"SELECT {schema(conn)}.corgipile_drop(%s::bigint)", [replaced])
     except _NothingStaysError:
         found[0].model.model_id = found[0].model.version = None
     return found[0]

@@ -7,15 +7,12 @@ import html
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from .._checks import called, check_number
-from ._connections import check_connection
+from ._connections import connected
 from ._optional import optional
 from ._progress import Progress, running
-
-if TYPE_CHECKING:
-    import psycopg
 
 #: Seconds between two looks, at most: a year. No system sleeps as long as a float can be.
 _LONGEST = 365 * 86_400
@@ -23,16 +20,14 @@ _LONGEST = 365 * 86_400
 _COLUMNS = ("pid", "user", "source", "epoch", "progress", "loss", "rows/s", "left")
 
 
-def watch(
-    conn: psycopg.Connection[Any], *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None
-) -> None:
+def watch(conn: Any, *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None) -> None:
     """Shows the running trainings of the server until it is interrupted with Ctrl-C.
 
     In a terminal and in a notebook the picture is updated in place; into a file or a pipe it is written again each
     time. For trainings that you may not see, only the process and the database are shown.
 
     Args:
-        conn: a connection of psycopg 3. Between updates it is not in a transaction, unless it was in one.
+        conn: as for `train`. Between updates it is not in a transaction, unless it was in one.
         interval: seconds between updates.
         rounds: number of updates; None: no limit.
         file: where to write; standard output by default.
@@ -43,7 +38,6 @@ def watch(
 
 def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, file: TextIO | None = None) -> None:
     """The same, of which an interrupt is the caller's."""
-    check_connection(conn)
     if isinstance(interval, bool) or not isinstance(interval, int | float):
         raise TypeError(f"interval: must be a number of seconds, not {called(interval)}")
     if not 0 <= interval <= _LONGEST:
@@ -52,9 +46,8 @@ def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, fil
         check_number("rounds", rounds, 0, 2**62)
     if file is not None and not hasattr(file, "write"):
         raise TypeError(f"file: must be a file that is open for writing, not {called(file)}")
-    screen = _screen(file)
     seen = 0
-    try:
+    with connected(conn) as conn, contextlib.closing(_screen(file)) as screen:
         while rounds is None or seen < rounds:
             if seen:
                 time.sleep(interval)
@@ -62,8 +55,6 @@ def watch_on(conn: Any, *, interval: float = 1.0, rounds: int | None = None, fil
                 found = running(conn)
             screen.show(found)
             seen += 1
-    finally:
-        screen.close()
 
 
 def _screen(file: TextIO | None) -> Any:

@@ -17,7 +17,7 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -109,7 +109,7 @@ class Memory:
         self._file = file
         self._mapped: mmap.mmap | None = None
 
-    def array(self, length: int) -> np.ndarray:
+    def array(self, length: int) -> np.ndarray[Any, Any]:
         """The first bytes of it, as many as asked for."""
         if self._mapped is None or len(self._mapped) < length:
             if os.fstat(self._file).st_size < length:
@@ -119,7 +119,7 @@ class Memory:
 
 
 @contextmanager
-def _ending_with(calls: socket.socket) -> Iterator[None]:
+def _ending_with(calls: socket.socket) -> Generator[None, None, None]:
     """Ends the process, whatever it does meanwhile, when no one is at the other end of the socket any more.
 
     The system sends a signal then, which ends a process that has not said otherwise. A thread that waits for that end
