@@ -211,16 +211,20 @@ impl Facts {
         }
     }
 
-    /// Is it a text and in all rows NULL, or in all of them the same? That is known of small tables alone.
+    /// Is it in all rows NULL, or in all of them the same, and no number? That is known of small tables alone.
     pub fn says_nothing(&self) -> Option<Nothing> {
-        let (nulls, rows) = self.nulls.filter(|(_, rows)| *rows >= FEW_ROWS)?;
+        // of numbers, an option says what becomes of NULLs, and those that are the same cost one weight of 0
+        let (nulls, rows) = self.nulls.filter(|(_, rows)| *rows >= FEW_ROWS && !self.is_number())?;
         let known = self.distinct.filter(|known| known.certainty == Certainty::Exact)?;
         match known.distinct {
-            // of numbers, an option says what becomes of NULLs
-            _ if nulls == rows => matches!(self.kind, Kind::Text | Kind::Enum).then_some(Nothing::NoValue),
+            _ if nulls == rows => Some(Nothing::NoValue),
             distinct if distinct <= 1.0 && nulls == 0 => Some(Nothing::Constant),
             _ => None,
         }
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Number { .. } | Kind::Boolean)
     }
 
     /// Do many rows have the same date? Then it is a period, and says something of other rows; else it is the time of

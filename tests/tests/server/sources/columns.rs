@@ -50,7 +50,7 @@ fn each_column_is_described_with_what_it_is_and_would_better_be() {
             "in_colour | category | NULLIF(in_colour, '?')::boolean",
             "temperature | number | probably codes: -999 | NULLIF(temperature, -999)",
             "studio_id | number | cast it to text if it is a code | studio_id::text",
-            "constant | left out | always the same value",
+            "constant | number | always the same value",
             "score | number",
             "added | left out | timestamp without time zone that rarely recurs: use date_parts for its parts | \
              extract(month FROM added)::float8",

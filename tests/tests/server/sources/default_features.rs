@@ -223,7 +223,7 @@ fn an_array_is_a_feature_next_to_others_and_comes_before_an_id() {
         "ALTER TABLE pictures ADD size real DEFAULT 1, ADD others real[] DEFAULT '{1,2}', ADD list int[] DEFAULT '{}'",
     );
     db.run("UPDATE pictures SET list = ARRAY[1, 2] WHERE id = 7");
-    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,pixels,others}");
+    assert_eq!(features(&mut db, "'pictures'"), "{title,is_new,pixels,size,others}");
     let told = told(&db, "'pictures'");
     assert!(told.contains("list (integer[], arrays of different lengths)"), "{told}");
     assert!(told.ends_with("vectors: pixels, others"), "{told}");
