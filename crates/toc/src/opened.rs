@@ -76,10 +76,14 @@ fn visit_tree<T: Number, N: Index, V: Visitor<T>>(
 
 /// The tree of bytes of TOC, however little work it saves.
 #[cfg(test)]
-pub(crate) fn open_tree<T: Number>(bytes: &[u8]) -> Box<dyn Operations<T>> {
+pub(crate) fn open_tree<T: Number>(bytes: &[u8], compact: bool) -> Box<dyn Operations<T>> {
     let (info, reader) = stored::open(bytes).unwrap();
     let stored = Stored::read(&info, reader).unwrap();
-    Box::new(Checked::new(Tree::<T, u32>::new(&info, &stored, true).unwrap().unwrap()))
+    let mut tree = Tree::<T, u32>::new(&info, &stored, true).unwrap().unwrap();
+    if compact {
+        tree.compact();
+    }
+    Box::new(Checked::new(tree))
 }
 
 /// Makes of the bytes the form that is worked on. Of TOC that is the decode tree, which serves all operations until it
@@ -120,13 +124,19 @@ fn operations<T: Number>(bytes: &[u8]) -> Result<Box<dyn Operations<T>>, Error> 
     visit(bytes, Open)
 }
 
-struct AsMatrix;
+struct AsMatrix {
+    /// is it computed with more than once?
+    stays: bool,
+}
 
 impl Visitor<f32> for AsMatrix {
     /// With it, whether all stored values are finite.
     type Output = (Box<dyn Matrix>, bool);
 
-    fn visit<F: Form<f32> + 'static>(self, form: F) -> Self::Output {
+    fn visit<F: Form<f32> + 'static>(self, mut form: F) -> Self::Output {
+        if self.stays {
+            form.compact();
+        }
         let all_finite = form.all_finite();
         (Box::new(Checked::new(form)), all_finite)
     }
@@ -137,7 +147,7 @@ impl Visitor<f32> for AsMatrix {
 /// # Errors
 /// As [`open`].
 pub fn matrix(bytes: &[u8]) -> Result<Box<dyn Matrix>, Error> {
-    Ok(visit(bytes, AsMatrix)?.0)
+    Ok(visit(bytes, AsMatrix { stays: true })?.0)
 }
 
 /// Bytes that were opened once, and so are known to be sound: opening them again leaves out the checksum.
@@ -153,7 +163,7 @@ impl Packed {
     /// # Errors
     /// As [`open`].
     pub fn check(bytes: &[u8]) -> Result<(Packed, Box<dyn Matrix>, bool), Error> {
-        let (matrix, all_finite) = visit(bytes, AsMatrix)?;
+        let (matrix, all_finite) = visit(bytes, AsMatrix { stays: true })?;
         let packed = Packed { info: stored::info(bytes)?, bytes: allocation::copy(bytes).into() };
         Ok((packed, matrix, all_finite))
     }
@@ -165,7 +175,9 @@ impl PackedMatrix for Packed {
     }
 
     fn open(&self) -> Box<dyn Matrix> {
-        visit_body(self.info, Reader(&self.bytes[HEADER..]), AsMatrix).expect("they were opened before").0
+        visit_body(self.info, Reader(&self.bytes[HEADER..]), AsMatrix { stays: false })
+            .expect("they were opened before")
+            .0
     }
 }
 

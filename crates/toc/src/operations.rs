@@ -66,6 +66,8 @@ pub(crate) trait Form<T: Number>: Debug {
     fn columns(&self) -> usize;
     /// Memory beyond the form itself.
     fn heap_bytes(&self) -> usize;
+    /// Makes products faster and the form smaller, where that takes time of its own: for a form that stays.
+    fn compact(&mut self) {}
     /// Whether no stored value is infinite or NaN. Of values that no entry has it may say so, too.
     fn all_finite(&self) -> bool;
     fn times_vector(&self, v: &[T], out: &mut [T], scratch: &mut Vec<T>);

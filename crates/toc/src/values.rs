@@ -330,11 +330,12 @@ mod tests {
         fn decimals_are_found_and_come_back(
             integers in prop::collection::vec(-99_999i64..100_000, 1..50),
             exponent in 0u8..=15,
-            odd in prop::collection::vec((any::<f64>(), any::<prop::sample::Index>()), 0..4),
+            // no decimals
+            odd in prop::collection::vec((0u32..1000, any::<prop::sample::Index>()), 0..4),
         ) {
             let mut values: Vec<f64> = integers.iter().map(|x| *x as f64 / power(exponent)).collect();
             for (value, place) in &odd {
-                values.insert(place.index(values.len() + 1), *value);
+                values.insert(place.index(values.len() + 1), f64::from(3 * value + 1) / 3.0);
             }
             let kind = Summary::from_values(values.iter().copied()).kind(values.len());
             if integers.len() > 24 {

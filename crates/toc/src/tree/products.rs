@@ -32,8 +32,12 @@ impl<T: Number, N: Index> Form<T> for Tree<T, N> {
 
     fn heap_bytes(&self) -> usize {
         self.first_values.capacity() * size_of::<T>()
-            + (self.codes.capacity() + self.keys.capacity()) * size_of::<N>()
+            + (self.codes.capacity() + self.parents.capacity() + self.keys.capacity()) * size_of::<N>()
             + (self.first_columns.capacity() + self.order.capacity() + self.starts.capacity()) * 4
+    }
+
+    fn compact(&mut self) {
+        self.drop_unused();
     }
 
     fn all_finite(&self) -> bool {

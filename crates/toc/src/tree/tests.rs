@@ -91,7 +91,7 @@ fn the_decode_tree_of_the_example_is_that_of_the_paper() {
 fn products_of_the_example_are_those_of_the_paper() {
     let json = example();
     let rows = rows(&json);
-    let toc = open_tree::<f64>(&encode(&rows, &Logical::new(&rows), Layout::Bytes));
+    let toc = open_tree::<f64>(&encode(&rows, &Logical::new(&rows), Layout::Bytes), true);
     let scratch = &mut Vec::new();
 
     let mut out = vec![0.0; 4];
