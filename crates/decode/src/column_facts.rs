@@ -204,7 +204,7 @@ fn distinct_by(statistics: &ColumnStatistics) -> DistinctValues {
 
 impl Facts {
     /// Takes its texts for texts, although they are numbers.
-    pub fn as_texts(self) -> Facts {
+    pub fn into_texts(self) -> Facts {
         match self.style {
             Some(_) => Facts { kind: Kind::Text, style: None, ..self },
             None => self,

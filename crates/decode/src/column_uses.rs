@@ -93,7 +93,7 @@ fn named_uses<'a>(
         let named: Vec<&String> = names.iter().filter(is_part).collect();
         let parts_named: Vec<Part> = named.iter().filter_map(|name| Some(Part::split(name)?.1)).collect();
         let is_named = names.contains(&column.name);
-        if column.name == searched.label || !(is_named || !named.is_empty()) {
+        if column.name == searched.label || !is_named && named.is_empty() {
             return other_use(column, why_not, searched);
         }
         let (mut dates, mut order, mut style, mut is_null) = (Vec::new(), None, None, false);
@@ -112,7 +112,7 @@ fn named_uses<'a>(
         let keys: Vec<String> =
             named.iter().filter(|name| is_key_of(name, column)).map(|name| (*name).clone()).collect();
         let parts = if is_named { parts_of(column, searched.takes) } else { dates };
-        let facts = facts_of_column(column, sample, searched.relation).as_texts();
+        let facts = facts_of_column(column, sample, searched.relation).into_texts();
         let is_number = style.is_some() || (is_null && !is_named && named.len() == 1);
         let kind = if is_number { Kind::Number { is_whole: false } } else { facts.kind };
         let facts = Facts { kind, style, ..facts };

@@ -445,7 +445,7 @@ impl<'a> Choice<'a> {
         };
         let takes = searched.takes;
         let candidates = free.into_iter().zip(facts).map(|(column, facts)| {
-            let facts = if takes == Takes::Numbers { facts.as_texts() } else { facts };
+            let facts = if takes == Takes::Numbers { facts.into_texts() } else { facts };
             let facts = Facts { is_ragged: ragged.contains(column.name.as_str()), ..facts };
             let (of_texts, order) = parts_of_texts(&facts, takes);
             let mut parts = if order.is_some() { of_texts } else { parts_of(column, takes) };

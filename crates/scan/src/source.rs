@@ -141,7 +141,8 @@ impl Source {
         Ok(())
     }
 
-    /// Adds to the columns what is called like a part of one, such as of a date or of JSON, unless a column is called so.
+    /// Adds to the columns what is called like a part of one, such as of a date or of JSON, unless a column is called
+    /// so.
     pub fn add_parts(&mut self, features: &[String]) {
         for feature in features {
             let is_there = self.columns.iter().any(|column| column.name == *feature);

@@ -133,8 +133,8 @@ fn sizes(rows: &Rows, distinct: usize, summary: Summary) -> [usize; 4] {
     ]
 }
 
-/// Bytes of the rows in the layout of the paper and of its rivals: values of eight bytes, integers of whole bytes, where
-/// the codes of each row begin among them, no checksum; gzip of level 6 and Snappy over all entries.
+/// Bytes of the rows in the layout of the paper and of its rivals: values of eight bytes, integers of whole bytes,
+/// where the codes of each row begin among them, no checksum; gzip of level 6 and Snappy over all entries.
 pub fn paper_bytes(rows: &Rows, encoding: Encoding) -> usize {
     let entries = rows.entries() as usize;
     let index_bytes = |distinct: usize| Layout::Bytes.width(distinct.saturating_sub(1) as u32).max(8) as usize / 8;

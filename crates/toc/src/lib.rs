@@ -11,8 +11,8 @@
 //!
 //! - [`Rows`] collects a mini-batch; [`encode`] and [`Optimize`] make bytes of it, [`decode`] makes it of them.
 //! - [`open`] makes of the bytes what is computed with: [`Operations`], or by [`matrix`] a [`tuples::Matrix`].
-//! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is, else by
-//!   [`map_entries`] to all. [`Function`] has some by name.
+//! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is,
+//!   else by [`map_entries`] to all. [`Function`] has some by name.
 //! - [`zip`] combines two compressed matrices entry by entry, and [`zip_dense`] one with a plain matrix.
 //! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
 //!

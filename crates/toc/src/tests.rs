@@ -404,8 +404,9 @@ fn few_bytes_cannot_claim_many_rows_or_columns() {
 /// Rows of numbers of few digits, and one that has no end.
 #[test]
 fn one_number_without_end_does_not_end_the_compression() {
-    let row =
-        |i: usize| (0..20).map(|j| if (i + j) % 3 == 0 { 0.0 } else { ((i * 7 + j * 3) % 40) as f64 / 8.0 }).collect();
+    let row = |i: usize| {
+        (0..20).map(|j| if (i + j).is_multiple_of(3) { 0.0 } else { ((i * 7 + j * 3) % 40) as f64 / 8.0 }).collect()
+    };
     let mut rows: Vec<Vec<f64>> = (0..250).map(row).collect();
     let encoded = |rows: &[Vec<f64>], encoding| {
         let mut all = Rows::new(20);

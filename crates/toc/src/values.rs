@@ -1,6 +1,6 @@
 //! Values in bytes: as f64, as f32 if all are exactly that, or as decimals if that takes less. Values that are no
-//! decimals of few digits are exceptions among these, as in ALP (Afroozeh, Kuffo and Boncz, SIGMOD 2024), so that one of
-//! them does not spoil the others.
+//! decimals of few digits are exceptions among these, as in ALP (Afroozeh, Kuffo and Boncz, SIGMOD 2024), so that one
+//! of them does not spoil the others.
 
 use tuples::pause::{self, pausing};
 

@@ -167,9 +167,9 @@ fn decide<const P: usize, S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk], fi
             break;
         }
         let mut four = [simd.splat(0.0); QUARTERS];
-        for i in 0..QUARTERS {
+        for (i, of_class) in four.iter_mut().enumerate() {
             // those of the last class, instead of classes that are not there
-            four[i] = products::<P, S>(simd, weights, row, (first + i).min(outputs - 1));
+            *of_class = products::<P, S>(simd, weights, row, (first + i).min(outputs - 1));
         }
         simd.store(simd.quarters(four), stored);
     }
@@ -235,7 +235,7 @@ pub(super) fn settle<S: Simd>(simd: S, state: &TrainerState, arrays: &mut Arrays
         intercept[..steps.len()].copy_from_slice(values);
         let (own, others) = weights.split_at_mut(steps.len() * row.len());
         weights = others;
-        let along = (&*row.as_chunks::<LANES>().0, simd.load(&mask));
+        let along = (row.as_chunks::<LANES>().0, simd.load(&mask));
         make_step::<ANY, S>(simd, state.now.scale, own, &[step], std::slice::from_mut(&mut intercept), along);
         values.copy_from_slice(&intercept[..steps.len()]);
         steps.fill(0.0);

@@ -93,8 +93,8 @@ entries! {
 
     /// parts of dates and timestamps, as EXTRACT returns them, as features named column.part, and of texts that are
     /// dates. auto: year, month and dow, and hour for timestamps, of dates that recur. true: the same of every date and
-    /// of the column that folds_by_time names. false: dates are no features. month, dow and hour are categories, the others numbers. Timestamps with a
-    /// time zone are converted to UTC
+    /// of the column that folds_by_time names. false: dates are no features. month, dow and hour are categories, the
+    /// others numbers. Timestamps with a time zone are converted to UTC
     date_parts: DateParts = option(
         Read(
             "boolean, text or array",

@@ -127,8 +127,8 @@ struct Scanned {
     entry: *mut pg_sys::RangeTblEntry,
 }
 
-/// The table that a query reads, if that and to filter and compute row by row is all that it does; what else it does, if
-/// not.
+/// The table that a query reads, if that and to filter and compute row by row is all that it does; what else it does,
+/// if not.
 ///
 /// # Safety
 /// It is an analysed query.

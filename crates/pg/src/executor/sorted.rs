@@ -16,8 +16,8 @@ pub(super) struct Order {
     pub is_fixed: bool,
 }
 
-/// Gives each sorted subquery an OFFSET of 0 whose rows are those of the query, filtered and computed on, or one part of
-/// its UNION ALL.
+/// Gives each sorted subquery an OFFSET of 0 whose rows are those of the query, filtered and computed on, or one part
+/// of its UNION ALL.
 ///
 /// # Safety
 /// It is an analysed query that no one else has.
@@ -89,8 +89,8 @@ unsafe fn keep_parts(node: *mut pg_sys::Node, outer: &mut Vec<*mut pg_sys::Query
 /// # Safety
 /// It is one of the last of these queries.
 unsafe fn keep_item(item: *mut pg_sys::Node, outer: &mut Vec<*mut pg_sys::Query>) -> Order {
-    // SAFETY: the caller's promise; an item refers to an entry of the query's range table, and a common table expression
-    // is one of the query that many levels above.
+    // SAFETY: the caller's promise; an item refers to an entry of the query's range table, and a common table
+    // expression is one of the query that many levels above.
     unsafe {
         let Some(&query) = outer.last() else { return Order::default() };
         if (*item).type_ != pg_sys::NodeTag::T_RangeTblRef {

@@ -2,8 +2,8 @@
 //!
 //! Two values are the same if the type's own equality operator says so; values with the same bytes are, without asking.
 //! -0.0 is 0.0. A few values are compared one by one, many are looked up by their bytes, and by the type's own hash
-//! only where the bytes are new: however many there are, a row costs the same. Those of short values that were looked up
-//! last are in a small table of their own.
+//! only where the bytes are new: however many there are, a row costs the same. Those of short values that were looked
+//! up last are in a small table of their own.
 
 use super::number::NumberType;
 use super::typed::TypedDatum;

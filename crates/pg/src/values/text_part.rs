@@ -1,8 +1,8 @@
 //! Numbers and dates that texts say, as features: `price::number` and `sold::mdy.month`.
 //!
-//! The name of a feature says how its column is read: `::number` and `::decimal_comma` for numbers, `::ymd`, `::dmy` and
-//! `::mdy` for dates by the order of year, month and day, with a part behind it. A text that says nothing of the kind is
-//! NULL. In training PostgreSQL reads it, in the query that reads the source; in prediction it is read here.
+//! The name of a feature says how its column is read: `::number` and `::decimal_comma` for numbers, `::ymd`, `::dmy`
+//! and `::mdy` for dates by the order of year, month and day, with a part behind it. A text that says nothing of the
+//! kind is NULL. In training PostgreSQL reads it, in the query that reads the source; in prediction it is read here.
 
 use super::date_part::{DatePart, number};
 use super::record::{CategoryType, is_citext};

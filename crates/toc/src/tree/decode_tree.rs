@@ -3,8 +3,8 @@
 //! Each code but the last of its row makes a node: its parent is that code, its key the first pair of the next one. So
 //! the codes themselves are the parents, and all that is kept besides them is the key of each, as a node of the first
 //! layer. A node has the place of the code that made it; the last code of a row has one, too, which no one uses: so
-//! nothing branches where a row ends, and loops over nodes are as simple as those over an array. A tree that serves many
-//! products is made compact: without the nodes that no row uses.
+//! nothing branches where a row ends, and loops over nodes are as simple as those over an array. A tree that serves
+//! many products is made compact: without the nodes that no row uses.
 
 use super::read::{NOT_ASCENDING, Stored, UNKNOWN, check_entries};
 use crate::index::Index;
@@ -150,8 +150,8 @@ impl<T: Number, N: Index> Tree<T, N> {
         self.first_values.iter().zip(&self.first_columns).map(|(value, column)| (*value, *column as usize))
     }
 
-    /// Parent and key of each node behind the first layer, and its number. Those of the last codes of rows mean nothing,
-    /// and no code is such a node; a compact tree has none of them.
+    /// Parent and key of each node behind the first layer, and its number. Those of the last codes of rows mean
+    /// nothing, and no code is such a node; a compact tree has none of them.
     #[inline(always)]
     pub(super) fn links(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> {
         let links = self.parents.iter().zip(&self.keys).enumerate();
@@ -190,9 +190,9 @@ impl<T: Number, N: Index> Tree<T, N> {
     }
 }
 
-/// Whether a tree of this many codes and pairs of the first layer takes less work than its entries one by one would. A code
-/// is about as much as an entry, and its node as much again; and if they do not save an eighth, reading what they are takes
-/// longer than that.
+/// Whether a tree of this many codes and pairs of the first layer takes less work than its entries one by one would. A
+/// code is about as much as an entry, and its node as much again; and if they do not save an eighth, reading what they
+/// are takes longer than that.
 fn saves_work(codes: usize, first_layer: usize, entries: u64) -> bool {
     (2 * codes + first_layer) as u64 * 8 <= entries * 7
 }

@@ -69,8 +69,8 @@ pub(crate) fn encoded_bytes(rows: &Rows, logical: &Logical, kind: Kind, layout: 
 }
 
 /// How many bytes the layout of the paper takes (its section 3.2): values of eight bytes; arrays of integers of as many
-/// whole bytes as the greatest of each needs, with their number and that of the bytes before them: columns and values of
-/// pairs, codes, and where the codes of each row begin. In front are the numbers of rows and columns.
+/// whole bytes as the greatest of each needs, with their number and that of the bytes before them: columns and values
+/// of pairs, codes, and where the codes of each row begin. In front are the numbers of rows and columns.
 pub(crate) fn paper_bytes(logical: &Logical) -> usize {
     let array = |n: usize, max: u32| 4 + 1 + n * (Layout::Bytes.width(max).max(8) / 8) as usize;
     let pairs = logical.first_layer.len();
