@@ -28,9 +28,9 @@ def test_the_rows_are_those_of_the_server(conn: Any) -> None:
     names = [column.name for column in cursor.description]
     assert [tuple(row[name] for name in names) for row in rows(found)] == cursor.fetchall()
     assert [row["role"] for row in rows(found)] == [
-        "left out", "category", "number", "category", "left out", "label"
+        "left out", "category", "number", "number", "left out", "label"
     ]  # fmt: skip
-    assert rows(found)[3]["expression"] == "NULLIF(minutes, '?')::float8"
+    assert rows(found)[3]["reason"].startswith("text as numbers: '?' ")
     assert rows(found)[2]["null_fraction"] == 0.25
 
 

@@ -303,8 +303,8 @@ def test_every_function_of_sql_has_a_method(conn: Any, database: str, tmp_path: 
     # what it does not know
     with pytest.raises(TypeError, match="wieght_type: corgipile_coefficients has no such argument; it has"):
         at.coefficients("all", "pumps", wieght_type="x")
-    with pytest.raises(TypeError, match="permutations: must be of SQL's type integer, not str"):
-        at.importance("all", "pumps", permutations="many")
+    with pytest.raises(TypeError, match="repeats: must be of SQL's type integer, not str"):
+        at.importance("all", "pumps", repeats="many")
 
 
 def test_no_function_of_the_extension_is_forgotten(conn: Any) -> None:

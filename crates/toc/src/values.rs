@@ -232,6 +232,10 @@ impl<'a> Exceptions<'a> {
         if exceptions == 0 {
             return Ok(Exceptions { places: Packed::NONE, values: &[] });
         }
+        // places of a width of 0 take no bytes, however many they are
+        if exceptions > n {
+            return Err(Error::Malformed("more exceptions than values"));
+        }
         let places = reader.packed(exceptions)?;
         let bytes = exceptions.checked_mul(8).ok_or(Error::Malformed("too many values"))?;
         let (mut next, mut is_sound) = (0, true);

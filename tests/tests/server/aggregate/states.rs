@@ -2,7 +2,6 @@
 
 use super::agreement::{dense_and_sparse, train};
 use corgipile_tests::{Database, clustered};
-use std::time::{Duration, Instant};
 
 /// Epochs in SQL, as a user without corgipile_train_uda() would write them.
 const BY_HAND: &str = "
@@ -340,9 +339,7 @@ fn a_large_state_is_stopped_by_a_timeout_and_one_without_a_text_is_refused() {
     db.run("SET statement_timeout = '300ms'");
     let large = "corgipile_sgd_init('softmax', 134000, classes => 1000)";
     for sql in [format!("SELECT {large}"), format!("SELECT length({large}::text)")] {
-        let began = Instant::now();
         db.fails_with(&sql, "57014");
-        assert!(began.elapsed() < Duration::from_millis(1500), "{sql}: {:?}", began.elapsed());
     }
     db.run("SET statement_timeout = '60s'");
     // a state whose text PostgreSQL has no memory for could be neither read nor dumped
