@@ -62,10 +62,10 @@ impl TupleBuffer {
     /// Tuple `i` is stored soon: brings its first cache lines closer to the processor, as many as such tuples have.
     #[inline]
     pub fn prefetch(&self, i: usize) {
-        let lines = (self.bytes / self.tuples.len().max(1)).div_ceil(LINE).min(MAX_LINES);
-        if let Some(tuple) = self.tuples.get(i) {
-            (0..lines).for_each(|line| fetch_line(tuple.cast(), line));
-        }
+        let Some(tuple) = self.tuples.get(i) else { return };
+        // without a division, as each row would have one
+        let is_in_mean = |line: &usize| line * LINE * self.tuples.len() < self.bytes;
+        (0..MAX_LINES).take_while(is_in_mean).for_each(|line| fetch_line(tuple.cast(), line));
     }
 
     /// Tuple `i` is prefetched soon: brings its place closer to the processor.
