@@ -289,6 +289,22 @@ AS 'MODULE_PATHNAME', 'corgipile_cluster_factor_wrapper';
 COMMENT ON FUNCTION corgipile_cluster_factor(text, text, text[], text, text, text)
     IS 'measures how clustered a table is: from about 1 if it is shuffled, to the number of tuples per block if it is sorted. NULL means the default: label label, block_size auto, model auto, servers off';
 
+CREATE FUNCTION corgipile_advise(
+    relation    regclass,
+    label       text   DEFAULT NULL,
+    features    text[] DEFAULT NULL,
+    model       text   DEFAULT NULL,
+    buffer_size text   DEFAULT '10%',
+    max_seconds float8 DEFAULT 10
+) RETURNS TABLE (
+    block_size text, blocks bigint, buffer_blocks bigint, cluster_factor float8, error_factor float8, epochs float8,
+    epoch_seconds float8, seconds float8, recommended boolean
+)
+LANGUAGE c VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 14
+AS 'MODULE_PATHNAME', 'corgipile_advise_wrapper';
+COMMENT ON FUNCTION corgipile_advise(regclass, text, text[], text, text, float8)
+    IS 'estimates, for several block sizes, how long a training that reads a table from disk takes: by the speed of the disk, and by how many epochs Theorem 1 of the CorgiPile paper expects. NULL means the default: label label, model auto, buffer_size auto';
+
 CREATE FUNCTION corgipile_io_profile(
     relation       regclass,
     max_block_size text   DEFAULT '50MB',

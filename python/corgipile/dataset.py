@@ -54,7 +54,8 @@ class CorgiPileDataset(_shared.Counting, Base):
         block_size, buffer_size: a number of rows, bytes ("64MiB"), a share of the rows ("10%"), or "auto". Ranks
             and `lanes` divide the buffer among them; without `lanes`, each worker has one of the same size.
         shuffle: "corgipile", "block_only", "sliding_window", "block_window" (blocks in random order through a window)
-            or "no_shuffle"; "epoch_shuffle" has all rows in its buffer; "shuffle_once" and "corgi2" read a copy in the
+            or "no_shuffle"; "corgipile_simple" draws a buffer's blocks as the paper does, "block_only_stratified" as
+            "corgipile" does; "epoch_shuffle" has all rows in its buffer; "shuffle_once" and "corgi2" read a copy in the
             directory `cache_dir`, which is created if it does not exist.
         seed: determines the order.
         batch_size: rows per batch of one rank. None yields single rows, which a loader can put into batches:

@@ -48,7 +48,13 @@ def test_arrays_keep_their_types_and_shapes_and_belong_to_whoever_gets_them() ->
     assert (columns["f8"] == np.arange(n)).all()
 
 
-@pytest.mark.parametrize("shuffle", ["corgipile", "block_only", "sliding_window", "block_window", "no_shuffle"])
+@pytest.mark.parametrize(
+    "shuffle",
+    [
+        "corgipile", "corgipile_simple", "block_only", "block_only_stratified", "sliding_window", "block_window",
+        "no_shuffle",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("lanes", [None, 4])
 def test_each_row_comes_once_in_each_epoch(
     rows: corgipile.Source, numbers: Numbers, shuffle: str, lanes: int | None

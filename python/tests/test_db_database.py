@@ -297,6 +297,8 @@ def test_every_function_of_sql_has_a_method(conn: Any, database: str, tmp_path: 
     at.compress("repeated", "small", features=["x"])
     conn.execute("CREATE TABLE wide AS SELECT repeat('x', 1000) AS filler FROM generate_series(1, 1000)")
     assert len(at.io_profile("wide", max_seconds=0.1)) > 0
+    conn.execute("CREATE TABLE spread AS SELECT i % 2 AS y, i AS x, filler FROM wide, generate_series(1, 2) i")
+    assert sum(at.advise("spread", label="y", features=["x"], max_seconds=0.1)["recommended"]) == 1
     # sessions in other databases may train meanwhile
     assert [run for run in at.running() if run.database == database] == []
     assert at.report("all", "pumps", tmp_path / "all.html").exists()

@@ -33,24 +33,32 @@ use tuples::{Batch, TupleSource};
 /// Returns the factor of the blocks into which training would divide the source; NULL if all gradients are the same.
 #[pg_extern(sql = false)]
 fn corgipile_cluster_factor(call: Call<'_>) -> Option<f64> {
-    cluster_factor(&call.arguments()).or_raise()
+    let arguments = call.arguments();
+    let measured = call::nodes(arguments.get(5)).and_then(|nodes| measured(&arguments, arguments.get(3), 4, &nodes));
+    measured.or_raise().factor()
 }
 
-fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
+/// Goes through the blocks of the source that argument 0 is, of this size. Its label is argument 1, its features are
+/// argument 2, and the model is argument `model`.
+pub(super) fn measured(
+    arguments: &Arguments,
+    block_size: Option<String>,
+    model: usize,
+    nodes: &Nodes,
+) -> Result<ClusterFactor> {
     require_utf8()?;
     let source = arguments.source(0)?.ok_or(ArgumentError::NullArgument("source"))?;
-    let nodes = call::nodes(arguments.get(5))?;
     // The buffer is that of corgipile_train() by default: the size of a block may depend on it.
     let call = TrainArguments::of(Some(source.clone()))
         .with("label", arguments.get::<String>(1))
         .with("features", arguments.get::<Vec<Option<String>>>(2))
-        .with("block_size", arguments.get::<String>(3))
-        .with("model", arguments.get::<String>(4))
+        .with("block_size", block_size)
+        .with("model", arguments.get::<String>(model))
         .with("shuffle", Some("no_shuffle"))
         .with("seed", Some(0));
     let factor = match trained_model(call.text("model"))? {
-        Some(model) => at_model(&model, &source, call, &nodes),
-        None => at_zero(call, &nodes),
+        Some(model) => at_model(&model, &source, call, nodes),
+        None => at_zero(call, nodes),
     };
     let factor = factor.map_err(|error| match error {
         Error::Training(TrainingError::NoRows(_)) => TrainingError::NoRows("measure").into(),
@@ -59,7 +67,7 @@ fn cluster_factor(arguments: &Arguments) -> Result<Option<f64>> {
     if factor.tuples() == 0 {
         return Err(TrainingError::NoRows("measure").into());
     }
-    Ok(factor.factor())
+    Ok(factor)
 }
 
 /// The trained model that argument `model` is, unless it is a kind of model, or neither.

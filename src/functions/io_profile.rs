@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// The speed at which blocks of one size are read.
-struct Measured {
-    pages: u32,
+pub(super) struct Measured {
+    pub(super) pages: u32,
     /// bytes per second
-    random: f64,
+    pub(super) random: f64,
 }
 
 /// Random blocks should be read at this share of the sequential speed at least.
@@ -29,7 +29,7 @@ const MAX_SECONDS: f64 = 3600.0;
 /// Returns (block_size, random_mb_per_s, sequential_mb_per_s, ratio, recommended) for each size.
 #[pg_extern(sql = false)]
 fn corgipile_io_profile(call: Call<'_>) {
-    let (sizes, sequential) = profile(&call.arguments()).or_raise();
+    let (sizes, sequential, _) = asked_profile(&call.arguments()).or_raise();
     let recommended = sizes.iter().position(|size| size.random >= GOOD * sequential);
     call.return_rows(sizes.iter().enumerate().map(|(place, Measured { pages, random })| {
         let size = BlockSize::Bytes(u64::from(*pages) * u64::from(PAGE_BYTES)).to_string();
@@ -43,12 +43,22 @@ fn corgipile_io_profile(call: Call<'_>) {
     }));
 }
 
-/// Measures each size, and the sequential speed in bytes per second: the median of as many places.
-fn profile(arguments: &Arguments) -> Result<(Vec<Measured>, f64)> {
+fn asked_profile(arguments: &Arguments) -> Result<(Vec<Measured>, f64, u32)> {
     let relation: pg_sys::Oid = arguments.get(0).ok_or(ArgumentError::NullArgument("relation"))?;
     let largest = pages_of("max_block_size", arguments, 1, MAX_BLOCK)?;
     let budget = pages_of("max_read", arguments, 2, u64::MAX)?;
-    let seconds: f64 = arguments.get(3).ok_or(ArgumentError::NullArgument("max_seconds"))?;
+    profile(relation, largest, budget, arguments.get(3))
+}
+
+/// Measures each size up to `largest` pages, the sequential speed in bytes per second, which is the median of as many
+/// places, and counts the relation's pages. Reads `budget` pages and `seconds` at most, and a block of each size.
+pub(super) fn profile(
+    relation: pg_sys::Oid,
+    largest: u64,
+    budget: u64,
+    seconds: Option<f64>,
+) -> Result<(Vec<Measured>, f64, u32)> {
+    let seconds = seconds.ok_or(ArgumentError::NullArgument("max_seconds"))?;
     if !(seconds > 0.0 && seconds <= MAX_SECONDS) {
         let reason = format!("{seconds} is not above 0 and at most {MAX_SECONDS}");
         return Err(ArgumentError::InvalidArgument { argument: "max_seconds", reason, hint: None }.into());
@@ -77,7 +87,7 @@ fn profile(arguments: &Arguments) -> Result<(Vec<Measured>, f64)> {
         sequences.push(share.speed(&mut files, pieces)?);
     }
     sequences.sort_by(f64::total_cmp);
-    Ok((measured, sequences[sequences.len() / 2]))
+    Ok((measured, sequences[sequences.len() / 2], pages))
 }
 
 /// `n` of `blocks` blocks, or all if there are fewer, in random order. Of a great many, only some are eligible.

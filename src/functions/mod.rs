@@ -1,5 +1,6 @@
 //! The SQL functions, one file per family. They are declared in sql/.
 
+mod advise;
 mod aggregate;
 mod calibrate;
 mod cluster_factor;

@@ -181,7 +181,7 @@ impl Request {
         let strategy = self.shuffling.strategy;
         if self.first_point().hyperparameters.solver == Solver::Newton && !strategy.permutes() {
             let reason =
-                format!("solver \"newton\" needs each row once per epoch, but {strategy} repeats and skips some");
+                format!("solver \"newton\" needs each row once per epoch, but {strategy} repeats or skips some");
             let hint = "Leave it out: the order of rows does not matter to this solver.";
             return Err(refused("shuffle", reason, hint));
         }

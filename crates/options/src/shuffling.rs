@@ -115,7 +115,9 @@ impl Shuffling {
     /// Reads together with other sessions, if the call says so, or says nothing and `corgipile.shared_scan` is on.
     pub fn with_share(self, given: Option<bool>) -> Result<Shuffling> {
         let share = match given.unwrap_or_else(settings::share) {
-            true if self.strategy.shuffles_blocks() => Some(given.map_or(SaysShare::Setting, |_| SaysShare::Call)),
+            true if self.strategy.shuffles_blocks() && self.strategy.permutes() => {
+                Some(given.map_or(SaysShare::Setting, |_| SaysShare::Call))
+            }
             true if given.is_some() => return Err(ArgumentError::NotShared(self.strategy.name()).into()),
             _ => None,
         };

@@ -218,6 +218,11 @@ impl ClusterFactor {
         self.seen
     }
 
+    /// Tuples of a block, in the mean of the complete ones that have any.
+    pub fn tuples_per_block(&self) -> f64 {
+        self.seen as f64 / self.blocks.max(1) as f64
+    }
+
     /// h_D of the complete blocks; None if all gradients are the same, or there is no gradient.
     pub fn factor(&self) -> Option<f64> {
         // |1/K - [y = k]|^2, summed over the classes k, of one tuple, and of sums of tuples by class; with a hinge for

@@ -13,7 +13,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// What SplitMix64 adds to its state before each output.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The order in which `epoch` reads the blocks into `buffers` buffers: a permutation of `0..blocks`.
+/// The order in which `epoch` reads the blocks into `buffers` buffers: a permutation of `0..blocks`, or, for a strategy
+/// that [reads one buffer](Strategy::reads_one_buffer), its part in the first buffer.
 ///
 /// The natural order if `strategy` does not shuffle blocks, and in epoch 0. CorgiPile's blocks are random, but the same
 /// number in each buffer comes from every part of the table: see [`stratified`](crate::stratified).
@@ -36,6 +37,10 @@ pub fn block_order_pausing(
         BlockOrder::Natural => {}
         BlockOrder::Random => shuffle_pausing(rng, &mut order, pause),
         BlockOrder::Stratified => return stratified(rng, order, buffers as usize, pause),
+        BlockOrder::OneBuffer => {
+            shuffle_pausing(rng, &mut order, pause);
+            order.truncate(blocks.div_ceil(buffers.max(1)) as usize);
+        }
     }
     order
 }

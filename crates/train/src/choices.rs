@@ -4,6 +4,7 @@ use super::model_choice::report_model;
 use super::training::Training;
 use decode::{FeatureColumns, one_hot_categories};
 use errors::some_of;
+use loss::Extent;
 use options::rows::{ToHash, Transform};
 use scan::progress;
 
@@ -21,9 +22,10 @@ impl Training {
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let penalty = self.choose_penalty();
+        let data = self.extent_of_an_epoch();
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
-        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
+        self.request.choose(data, mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {
@@ -38,6 +40,18 @@ impl Training {
                 false => self.report_choice(format!("{epochs}learning rate {rate:.3e}{scaled}{penalty}"), None),
             }
         }
+    }
+
+    /// What an epoch learns from: all rows, or those of one buffer.
+    fn extent_of_an_epoch(&self) -> Extent {
+        let (all, shuffling) = (self.buffers.decoder.extent(), &self.request.shuffling);
+        if !shuffling.strategy.reads_one_buffer() {
+            return all;
+        }
+        let report = self.buffers.report();
+        let pages = report.sampled_pages.map_or(report.planned_geometry.pages, |[_, of]| of);
+        let buffers = shuffling.geometry(pages).map_or(1, |geometry| geometry.buffers());
+        Extent { tuples: all.tuples.div_ceil(u64::from(buffers.max(1))), ..all }
     }
 
     /// Records which numbers are taken by their logarithms, where they are cut off and which columns of text are

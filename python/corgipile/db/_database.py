@@ -221,6 +221,10 @@ class Database:
         """`corgipile_io_profile`: how fast blocks of several sizes are read."""
         return self._call("corgipile_io_profile", [("regclass", table)], arguments, progress)
 
+    def advise(self, table: str, *, progress: bool | None = None, **arguments: Any) -> Table:
+        """`corgipile_advise`: how long a training from disk is expected to take, for several block sizes."""
+        return self._call("corgipile_advise", [("regclass", table)], arguments, progress)
+
     def running(self) -> Sequence[_progress.Progress]:
         """The running trainings of the server."""
         return _progress.running(self._given)

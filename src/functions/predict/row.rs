@@ -362,8 +362,7 @@ fn column<'a>(model: &Model, name: &str, columns: &'a [RecordColumn]) -> Result<
             Some((column, Part::TextDate(..))) => {
                 wrong_type(column, "The model was trained on dates as text in this column.")
             }
-            Some((_, Part::IsNull)) => no_column(model, name, columns),
-            None => no_column(model, name, columns),
+            Some((_, Part::IsNull)) | None => no_column(model, name, columns),
         }),
     }
 }

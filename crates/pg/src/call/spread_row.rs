@@ -5,7 +5,7 @@ use crate::values::record::RecordColumn;
 use crate::values::typed::TypedDatum;
 use crate::values::varlena::with_content;
 use pgrx::pg_sys;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// Which argument the row would be: the names of its columns are in its place.
 pub(crate) const ROW: usize = 1;
@@ -45,7 +45,9 @@ impl SpreadRow {
             let (type_oid, collation) = column(first + attribute);
             RecordColumn { name, attribute, type_oid, collation }
         });
-        Some(SpreadRow { first, columns: columns.collect(), identifier: next_identifier() })
+        let columns = columns.collect::<Vec<_>>();
+        let identifier = identifier_of(&columns);
+        Some(SpreadRow { first, columns, identifier })
     }
 }
 
@@ -58,11 +60,21 @@ pub(crate) fn declared_arguments(function: pg_sys::Oid) -> Option<usize> {
     }
 }
 
-/// A number that no row type has: theirs count from 1.
-fn next_identifier() -> u64 {
+/// A number for rows with these columns, which no row type has: theirs count from 1. The last ones are remembered, so
+/// that the next execution of a statement finds what was planned for the one before.
+fn identifier_of(columns: &[RecordColumn]) -> u64 {
+    const REMEMBERED: usize = 8;
     thread_local! {
         static LAST: Cell<u64> = const { Cell::new(1 << 63) };
+        static KNOWN: RefCell<Vec<(Vec<RecordColumn>, u64)>> = const { RefCell::new(Vec::new()) };
     }
-    LAST.set(LAST.get() + 1);
-    LAST.get()
+    KNOWN.with_borrow_mut(|known| {
+        if let Some((_, identifier)) = known.iter().find(|(of, _)| of == columns) {
+            return *identifier;
+        }
+        LAST.set(LAST.get() + 1);
+        known.truncate(REMEMBERED - 1);
+        known.insert(0, (columns.to_vec(), LAST.get()));
+        LAST.get()
+    })
 }

@@ -377,11 +377,7 @@ impl<'a> Node<'a> {
             let other = pg_sys::ExecGetResultType(query.plan_state());
             [(*(*self.0).ss.ss_ScanTupleSlot).tts_tupleDescriptor, other].map(|of| attributes(of))
         };
-        let is_same = |(own, other): (&pg_sys::FormData_pg_attribute, &pg_sys::FormData_pg_attribute)| {
-            let stored = |of: &pg_sys::FormData_pg_attribute| (of.attlen, of.attbyval, of.attalign);
-            own.atttypid == other.atttypid && stored(own) == stored(other)
-        };
-        own.len() == other.len() && own.iter().zip(other).all(is_same)
+        own.len() == other.len() && own.iter().zip(other).all(|(own, other)| own.atttypid == other.atttypid)
     }
 
     /// Makes another row, with as many columns, this node's scan row; its values stay where they are: the row is good

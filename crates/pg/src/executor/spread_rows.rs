@@ -8,6 +8,7 @@
 //!
 //! Where this might change what a query means, or where another server might get the call, it stays as it is.
 
+use super::seeks::with_inheritors;
 use crate::call::spread_row::{ROW, declared_arguments};
 use crate::compat::{self, attributes, is_of_returning};
 use pgrx::{PgList, pg_sys};
@@ -173,7 +174,9 @@ unsafe fn has_outer_join(node: *mut pg_sys::Node) -> bool {
             }
             pg_sys::NodeTag::T_JoinExpr => {
                 let join = node.cast::<pg_sys::JoinExpr>();
-                (*join).jointype != pg_sys::JoinType::JOIN_INNER
+                use pg_sys::JoinType::{JOIN_ANTI, JOIN_INNER, JOIN_SEMI};
+                // those of IN, EXISTS and NOT EXISTS make no row NULL
+                ![JOIN_INNER, JOIN_SEMI, JOIN_ANTI].contains(&(*join).jointype)
                     || has_outer_join((*join).larg)
                     || has_outer_join((*join).rarg)
             }
@@ -200,15 +203,18 @@ unsafe fn groups_by_rows(query: *mut pg_sys::Query) -> bool {
     }
 }
 
-/// Does the query read a foreign table? Its server might be sent the call, whose arguments no parser accepts.
+/// Does the query read a foreign table, or one with foreign partitions? Its server might be sent the call, whose arguments no parser accepts.
 ///
 /// # Safety
 /// A query that is planned.
 unsafe fn has_foreign_table(query: *mut pg_sys::Query) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
+        let is_foreign = |table| pg_sys::get_rel_relkind(table) as u8 == pg_sys::RELKIND_FOREIGN_TABLE;
+        let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
         PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable).iter_ptr().any(|entry| {
-            (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && (*entry).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE
+            (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION
+                && with_inheritors((*entry).relid, no_lock).into_iter().any(is_foreign)
         })
     }
 }

@@ -24,7 +24,7 @@ enum Form<'a> {
 }
 
 /// One column of a row type.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct RecordColumn {
     /// as the row type has it
     pub name: String,
@@ -115,6 +115,8 @@ impl<'a> Record<'a> {
         match &self.0 {
             Form::Spread(row, call) => RecordValues::Arguments(*call, row.first),
             Form::Composite(row, row_type, _) => {
+                // Anyone may have changed the type since, while a plan was made: the descriptor is that of now.
+                let row_type = RowType::of(row_type.type_oid, row_type.modifier);
                 let len = row_type.types.len();
                 room.values.resize(len, pg_sys::Datum::null());
                 room.nulls.resize(len, true);
@@ -125,7 +127,7 @@ impl<'a> Record<'a> {
                     // it; there is room for all of them.
                     unsafe { pg_sys::heap_deform_tuple(&mut tuple, descriptor, values, nulls) };
                 });
-                room.row_type = Some(row_type.clone());
+                room.row_type = Some(row_type);
                 RecordValues::Row(room)
             }
         }

@@ -93,11 +93,16 @@ impl BlockShuffle {
             let sizes = [geometry.blocks, geometry.buffers()];
             let pause = &mut check_for_interrupts;
             let order = block_order_pausing(strategy, shuffling.seed, epoch, sizes, pause);
-            return EpochOrder::known(order, geometry.pages);
+            let pages = if strategy.reads_one_buffer() { self.pages_in(&order) } else { geometry.pages };
+            return EpochOrder::known(order, pages);
         }
         let order = self.process.epoch.blocks();
-        let pages = order.iter().map(|block| self.pages_of(*block).len() as u32).sum();
-        EpochOrder::known(allocation::copy(order), pages)
+        EpochOrder::known(allocation::copy(order), self.pages_in(order))
+    }
+
+    /// Pages of these blocks together.
+    fn pages_in(&self, blocks: &[u32]) -> u32 {
+        blocks.iter().map(|block| self.pages_of(*block).len() as u32).sum()
     }
 
     /// Opens the pages, or, if they are those of a copy, makes the one for this epoch.

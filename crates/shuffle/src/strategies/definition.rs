@@ -16,6 +16,8 @@ pub(crate) enum BlockOrder {
     Random,
     /// Random, with as many blocks of each part of the table in every buffer.
     Stratified,
+    /// Random, and only those of the first buffer.
+    OneBuffer,
 }
 
 /// When a copy of the table is sorted into random order, to be read instead of the table.

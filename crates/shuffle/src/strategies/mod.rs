@@ -4,7 +4,10 @@
 //! it. It prevents a misspelt name from silently becoming a default.
 
 mod block_only;
+mod block_only_stratified;
 mod corgipile;
+mod corgipile_one_buffer;
+mod corgipile_simple;
 mod definition;
 mod epoch_shuffle;
 mod mrs;
@@ -61,6 +64,12 @@ strategies! {
     BlockOnly = block_only,
     /// Blocks in random order, and the tuples of a buffer full of blocks shuffled among each other.
     CorgiPile = corgipile,
+    /// As `block_only`, with the blocks of a buffer drawn as `corgipile` draws them.
+    BlockOnlyStratified = block_only_stratified,
+    /// As `corgipile`, with the blocks of a buffer drawn as the paper draws them: all sets of blocks are equally likely.
+    CorgiPileSimple = corgipile_simple,
+    /// As `corgipile_simple`, but an epoch is one buffer: the paper's Algorithm 1. Other blocks come in each epoch.
+    CorgiPileOneBuffer = corgipile_one_buffer,
 }
 
 /// A name that is no [`Strategy`]'s.
@@ -109,10 +118,15 @@ impl Strategy {
         self.definition().permutes
     }
 
-    /// Whether the rows may fall into groups, or a validation part:
-    /// tuples that stay in the buffer would stay in that of another group.
+    /// Whether an epoch is one buffer of the table's blocks.
+    pub fn reads_one_buffer(self) -> bool {
+        self.definition().blocks == BlockOrder::OneBuffer
+    }
+
+    /// Whether the rows may fall into groups, or a validation part: tuples that stay in the buffer would stay in that of
+    /// another group, and one buffer may have no row of a group.
     pub fn supports_groups(self) -> bool {
-        !self.keeps_tuples()
+        !self.keeps_tuples() && !self.reads_one_buffer()
     }
 
     /// Whether several processes can learn from it together.
@@ -167,7 +181,8 @@ mod tests {
     fn the_known_names_are_listed_in_one_line() {
         assert_eq!(
             Strategy::known(),
-            "no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile"
+            "no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile, block_only_stratified, \
+             corgipile_simple, corgipile_one_buffer"
         );
     }
 
@@ -181,10 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn only_corgipile_shuffles_both_blocks_and_tuples() {
+    fn only_corgipile_in_its_forms_shuffles_both_blocks_and_tuples() {
         let with = |question: fn(Strategy) -> bool| Strategy::ALL.into_iter().filter(move |s| question(*s));
-        assert!(with(Strategy::shuffles_blocks).eq([Strategy::BlockOnly, Strategy::CorgiPile]));
-        assert!(with(Strategy::shuffles_tuples).eq([Strategy::CorgiPile]));
+        let corgipile = [Strategy::CorgiPile, Strategy::CorgiPileSimple, Strategy::CorgiPileOneBuffer];
+        assert!(with(|strategy| strategy.shuffles_blocks() && strategy.shuffles_tuples()).eq(corgipile));
+        assert!(with(Strategy::shuffles_tuples).eq(corgipile));
         assert!(with(Strategy::sorts).eq([Strategy::ShuffleOnce, Strategy::EpochShuffle]));
     }
 
@@ -193,9 +209,10 @@ mod tests {
         for strategy in Strategy::ALL {
             assert!(!strategy.supports_groups() || !strategy.keeps_tuples(), "{strategy}");
             assert!(!strategy.sorts_each_epoch() || strategy.sorts(), "{strategy}");
-            assert!(strategy.permutes() || strategy.keeps_tuples(), "{strategy}");
+            assert!(strategy.permutes() || strategy.keeps_tuples() || strategy.reads_one_buffer(), "{strategy}");
             assert_eq!(strategy.capacity_label().is_some(), strategy.keeps_tuples(), "{strategy}");
-            assert_eq!(strategy.uncacheable().is_some(), strategy.keeps_tuples() || strategy.sorts_each_epoch());
+            let has_other_tuples = strategy.sorts_each_epoch() || strategy.reads_one_buffer();
+            assert_eq!(strategy.uncacheable().is_some(), strategy.keeps_tuples() || has_other_tuples);
         }
     }
 }

@@ -14,8 +14,12 @@ use std::sync::Arc;
 pub enum Shuffle {
     /// Blocks in random order, and the rows in a buffer full of them.
     CorgiPile,
+    /// As `CorgiPile`, with the paper's draw: all sets of blocks are equally likely in a buffer.
+    CorgiPileSimple,
     /// Blocks in random order, the rows in them as they lie.
     BlockOnly,
+    /// As `BlockOnly`, with the blocks drawn as `CorgiPile` draws them.
+    BlockOnlyStratified,
     /// Rows as they lie, through a window of a buffer's size.
     SlidingWindow,
     /// Blocks in random order, their rows through a window of a buffer's size.
@@ -26,9 +30,11 @@ pub enum Shuffle {
 
 impl Shuffle {
     /// All of them, by the names users know.
-    pub const ALL: [(&'static str, Shuffle); 5] = [
+    pub const ALL: [(&'static str, Shuffle); 7] = [
         ("corgipile", Shuffle::CorgiPile),
+        ("corgipile_simple", Shuffle::CorgiPileSimple),
         ("block_only", Shuffle::BlockOnly),
+        ("block_only_stratified", Shuffle::BlockOnlyStratified),
         ("sliding_window", Shuffle::SlidingWindow),
         ("block_window", Shuffle::BlockWindow),
         ("no_shuffle", Shuffle::None),
@@ -38,6 +44,8 @@ impl Shuffle {
     fn strategy(self) -> Strategy {
         match self {
             Shuffle::CorgiPile => Strategy::CorgiPile,
+            Shuffle::CorgiPileSimple => Strategy::CorgiPileSimple,
+            Shuffle::BlockOnlyStratified => Strategy::BlockOnlyStratified,
             Shuffle::BlockOnly | Shuffle::BlockWindow => Strategy::BlockOnly,
             Shuffle::SlidingWindow | Shuffle::None => Strategy::NoShuffle,
         }

@@ -43,7 +43,7 @@ pub const CASES: &[Case] = &[
         "ArgumentError::InvalidArgument",
         "SELECT corgipile_train('t', solver => 'newton', shuffle => 'mrs')",
         "22023",
-        "invalid value for argument \"shuffle\": solver \"newton\" needs each row once per epoch, but mrs repeats and skips some",
+        "invalid value for argument \"shuffle\": solver \"newton\" needs each row once per epoch, but mrs repeats or skips some",
         "Leave it out: the order of rows does not matter to this solver.",
     ),
     Case(

@@ -41,6 +41,8 @@ fn a_row_is_spread_wherever_that_means_the_same() {
         ("(WITH x AS MATERIALIZED (SELECT * FROM t) SELECT * FROM x) s", "s", true),
         ("t JOIN (SELECT id AS other FROM t) o ON o.other = t.id", "t", true),
         ("t", "ROW(a, level, b)::triple", true),
+        ("(SELECT * FROM t WHERE id IN (SELECT id FROM parted WHERE a > 0)) s", "s", true),
+        ("(SELECT * FROM t WHERE NOT EXISTS (SELECT FROM parted p WHERE p.id = t.id + 1)) s", "s", true),
         ("t LEFT JOIN (SELECT id AS other FROM t) o ON o.other = t.id", "t", false),
         ("wide", "wide", false),
         ("t, LATERAL (SELECT t AS r OFFSET 0) s", "r", false),
@@ -229,4 +231,31 @@ fn functions_and_cursors_predict_rows_of_changing_types() {
     assert_eq!(db.line("SELECT (sum(z) / 2)::numeric(9, 2) FROM of_many() z"), sum);
     db.run("ALTER TABLE t ADD later int, DROP note");
     assert_eq!(db.line("SELECT sum(of_record(t))::numeric(9, 2) FROM t"), sum);
+}
+
+/// What is looked up for a row's plan may find that another session has changed the type of the row.
+#[test]
+fn a_type_may_get_attributes_while_a_row_of_it_is_predicted() {
+    let mut db = Database::new();
+    MIXED.store(&mut db, "m");
+    db.run(
+        "CREATE DOMAIN small AS real; CREATE TYPE row_type AS (a float8, level text, b small);
+         CREATE TABLE stored (x row_type); INSERT INTO stored VALUES (ROW(1, 'low', 2))",
+    );
+    let (mut reader, mut changer) = (db.session(), db.session());
+    // knows the type, and has a plan, but nothing of the domain
+    reader.run("SELECT (x).a FROM stored; PREPARE p AS SELECT corgipile_predict('m', x) FROM stored");
+    reader.run("SELECT corgipile_predict('m', r) FROM (SELECT 1::real AS a, 'low' AS level, 2::real AS b OFFSET 0) r");
+    reader.run("EXPLAIN EXECUTE p");
+    changer.run(
+        "BEGIN;
+         DO $$ BEGIN FOR i IN 1..1500 LOOP EXECUTE format('ALTER TYPE row_type ADD ATTRIBUTE c%s int', i); END LOOP; END $$;
+         LOCK TABLE pg_catalog.pg_type IN ACCESS EXCLUSIVE MODE",
+    );
+    let reading = reader.in_background("EXECUTE p");
+    changer.wait_for("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'pg_type'::regclass", "1");
+    changer.run("COMMIT");
+    let (mut reader, predicted) = reading.join();
+    predicted.expect("the row has the attributes of before");
+    assert_eq!(reader.line("EXECUTE p"), "4.75");
 }

@@ -254,6 +254,7 @@ pub const CALLS: &[&str] = &[
     "SELECT * FROM public.corgipile_columns('public.words', label => 'answer')",
     "SELECT public.corgipile_cluster_factor('public.words', label => 'answer', features => '{a,kind}')",
     "SELECT * FROM public.corgipile_io_profile('public.large', max_read => '1MB', max_seconds => 0.1)",
+    "SELECT * FROM public.corgipile_advise('public.large', label => 'label', features => '{x}', max_seconds => 0.1)",
     "SELECT public.corgipile_predict(1, ARRAY[a, b]), public.corgipile_predict('plain', ARRAY[a, b]),
             public.corgipile_predict(1, n), public.corgipile_predict('plain', n),
             public.corgipile_predict_label(1, ARRAY[a, b]), public.corgipile_predict_label('plain', n),

@@ -1,16 +1,26 @@
-//! The seven strategies: what they give, train and cost,
+//! The strategies: what they give, train and cost,
 //! and that `corgipile_shuffle_order()` tells the truth about them.
 
 use corgipile_tests::plan::node;
 use corgipile_tests::{Database, Session, clustered};
 use serde_json::Value;
 
-const ALL: [&str; 7] =
-    ["no_shuffle", "shuffle_once", "epoch_shuffle", "sliding_window", "mrs", "block_only", "corgipile"];
+const ALL: [&str; 10] = [
+    "no_shuffle",
+    "shuffle_once",
+    "epoch_shuffle",
+    "sliding_window",
+    "mrs",
+    "block_only",
+    "corgipile",
+    "block_only_stratified",
+    "corgipile_simple",
+    "corgipile_one_buffer",
+];
 
 /// Those that give every row exactly once in every epoch.
 fn permutations() -> impl Iterator<Item = &'static str> {
-    ALL.into_iter().filter(|strategy| *strategy != "mrs")
+    ALL.into_iter().filter(|strategy| !["mrs", "corgipile_one_buffer"].contains(strategy))
 }
 
 /// A table (id from 0, label, features_v) of `rows` rows with a page for each,
@@ -162,6 +172,45 @@ fn mrs_gives_what_it_drops_and_what_it_has_kept_before() {
         let epochs = db.train(&format!("'{source}', max_epochs => 3, shuffle => 'mrs', features => '{{features_v}}'"));
         assert!(epochs[0].tuples < 3000 && epochs[1].tuples == 2 * epochs[0].tuples, "{epochs:?}");
     }
+}
+
+/// The paper's Algorithm 1.
+#[test]
+fn an_epoch_of_one_buffer_reads_other_blocks_each_time() {
+    let mut db = Database::new();
+    a_row_per_page(&mut db, "t", 700);
+    let mut ids = |epoch: u32| -> Vec<i32> {
+        db.column(&format!(
+            "SELECT id FROM corgipile_shuffle(NULL::t, seed => 3, shuffle => 'corgipile_one_buffer', epoch => {epoch},
+             block_size => '40kB', buffer_size => '10%')"
+        ))
+    };
+    let mut seen = Vec::new();
+    for epoch in 1..=100 {
+        let mut rows = ids(epoch);
+        assert_eq!(rows.len(), 70, "a tenth of the rows: {epoch}");
+        rows.sort_unstable();
+        let blocks = rows.chunks(5).map(|block| block[0] / 5);
+        assert!(rows.chunks(5).all(|block| block[0] % 5 == 0 && block[4] == block[0] + 4), "whole blocks: {rows:?}");
+        seen.push(blocks.collect::<Vec<i32>>());
+    }
+    // each of the 140 blocks in one of ten epochs; 12.2 is four standard deviations
+    for block in 0..140 {
+        let times = seen.iter().filter(|blocks| blocks.contains(&block)).count();
+        assert!(times.abs_diff(10) <= 12, "block {block} in {times} of 100 epochs");
+    }
+    // an epoch of a training is such a buffer, with a sample before it or without, and the whole table in the end
+    for rate in ["", ", learning_rate => 0.1, standardize => false, nulls => 'skip'"] {
+        let arguments = format!(
+            "features => '{{features_v}}', shuffle => 'corgipile_one_buffer', block_size => '40kB', buffer_size => '10%', seed => 3"
+        );
+        let trained = db.train(&format!("'t', max_epochs => 20, {arguments}{rate}"));
+        assert!(trained.iter().all(|epoch| epoch.tuples == 70), "{trained:?}");
+    }
+    let train = "SELECT corgipile_train('t', features => '{features_v}', shuffle => 'corgipile_one_buffer'";
+    db.rejects(&format!("{train}, validation_fraction => 0.1)"), "0A000");
+    db.rejects(&format!("{train}, solver => 'newton')"), "22023");
+    db.rejects(&format!("{train}, shared_scan => true)"), "0A000");
 }
 
 #[test]
