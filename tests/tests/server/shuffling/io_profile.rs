@@ -172,3 +172,37 @@ fn a_block_of_every_size_that_is_measured_can_be_trained_on() {
     );
     assert!(!db.notices(&[cut, "SELECT corgipile_cluster_factor('t', block_size => '50MB')"]).contains("instead of"));
 }
+
+#[test]
+fn advice_follows_from_the_disk_and_theorem_1() {
+    let mut db = Database::new();
+    clustered(&mut db, "sorted", 20_000);
+    db.run("CREATE TABLE mixed AS SELECT * FROM sorted ORDER BY sin(id)");
+    let pages: f64 = db.value("SELECT (pg_relation_size('sorted') / 8192)::float8");
+    for (table, buffer) in [("sorted", "10%"), ("sorted", "100%"), ("mixed", "10%")] {
+        let measured: f64 =
+            db.value(&format!("SELECT corgipile_cluster_factor('{table}', features => '{{features_v}}')"));
+        let advice = format!(
+            "corgipile_advise('{table}', features => '{{features_v}}', buffer_size => '{buffer}', max_seconds => 0.2)"
+        );
+        let wrong = db.lines(&format!(
+            "SELECT a FROM {advice} a,
+                    LATERAL (SELECT 20000.0 / blocks AS b, 1 - (buffer_blocks - 1.0) / NULLIF(blocks - 1.0, 0) AS rest) t
+              WHERE abs(error_factor - rest * cluster_factor) > 1e-6 OR cluster_factor NOT BETWEEN 0 AND b + 1e-6
+                 OR blocks <> ceil({pages:.1} / (pg_size_bytes(block_size) / 8192)) OR buffer_blocks NOT BETWEEN 1 AND blocks
+                 OR abs(epochs - 50 * greatest(1, error_factor)) > 1e-6 OR abs(seconds - epochs * epoch_seconds) > 1e-6"
+        ));
+        assert!(wrong.is_empty(), "{table}: {wrong:?}");
+        // the default block of so small a table is about a 256th of it
+        let near: f64 = db.value(&format!("SELECT cluster_factor FROM {advice} ORDER BY abs(blocks - 300) LIMIT 1"));
+        assert!((near - measured).abs() < 0.5 * measured.max(1.0), "{table}: {near}, {measured}");
+        assert_eq!(db.line(&format!("SELECT count(*) FILTER (WHERE recommended) FROM {advice}")), "1");
+        let worst: f64 = db.value(&format!("SELECT max(error_factor) FROM {advice}"));
+        assert_eq!(worst > 10.0, (table, buffer) == ("sorted", "10%"), "{table}, {buffer}: {worst}");
+    }
+    let failed =
+        db.fails_with("SELECT corgipile_advise('sorted', features => '{features_v}', max_seconds => 0)", "22023");
+    failed.says(&["max_seconds"]);
+    db.fails_with("SELECT corgipile_advise('sorted', features => '{features_v}', buffer_size => 'x')", "22023");
+    db.fails_with("SELECT corgipile_advise(NULL)", "22004");
+}
