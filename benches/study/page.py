@@ -27,13 +27,18 @@ standard deviation over five seeds.
 
 """
 
-# Pages that others write: `make demo`, `make study ONLY=messy` and `joader`, `make bench` and, by hand, packages.md.
+# Pages that others write: `make demo`, `make study ONLY=messy`, `papers` and `joader`, `make bench` and, by hand, packages.md.
 OTHER_PAGES = (
     ("demo.md", "The demo", "What `make demo` prints: four orders of one table, after 1 to 20 passes"),
     (
         "messy.md",
         "Plain calls on messy files",
         "What a user gets who loads a public file as it is and names the label, against scikit-learn's usual pipeline",
+    ),
+    (
+        "papers.md",
+        "The papers' evidence",
+        "Which figures and tables of the papers are shown here, and measurements by their protocol",
     ),
     (
         "joader.md",

@@ -25,6 +25,7 @@ from messy_files import FILES
 from mixing import mixing
 from orders import show_orders
 from page import Page
+from papers import papers
 from periods import periods
 from plots import Plots
 from progress import clock
@@ -47,6 +48,7 @@ PARTS = (
     "tables",
     "messy",
     "words",
+    "papers",
     "blocks",
     "periods",
     "orders",
@@ -155,6 +157,9 @@ class Study:
             case "messy":
                 run = f"{datetime.now(UTC):%Y-%m-%d}, commit {self.commit}, {machine()}"
                 self.passed = messy(self.files, self.quick, self.results, run)
+            case "papers":
+                run = f"{datetime.now(UTC):%Y-%m-%d}, commit {self.commit}, {machine()}, load before {load:.1f}"
+                self.passed = papers(self.data, self.quick, self.results, run)
             case "words":
                 words(self.results)
             case "blocks":
