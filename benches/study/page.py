@@ -27,7 +27,8 @@ standard deviation over five seeds.
 
 """
 
-# Pages that others write: `make demo`, `make study ONLY=messy`, `papers` and `joader`, `make bench` and, by hand, packages.md.
+# Pages that others write: `make demo`, `make study ONLY=messy`, `papers` and `joader`, `make bench` and, by hand,
+# packages.md.
 OTHER_PAGES = (
     ("demo.md", "The demo", "What `make demo` prints: four orders of one table, after 1 to 20 passes"),
     (

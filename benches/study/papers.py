@@ -1,5 +1,5 @@
-"""What the CorgiPile papers show with a linear model, by their protocol: initial rates by grid, a decay of 0.95 an epoch,
-20 epochs of single rows, a buffer of a tenth, and as many blocks as their tables have of 10 MB.
+"""What the CorgiPile papers show with a linear model, by their protocol: initial rates by grid, a decay of 0.95 an
+epoch, 20 epochs of single rows, a buffer of a tenth, and as many blocks as their tables have of 10 MB.
 
 Tables are made with the shapes of the papers' data sets, and those of the data directory are whole. Their label depends
 on the features so weakly that rows of one class in a row spoil the model, as in the papers.
@@ -8,6 +8,7 @@ on the features so weakly that rows of one class in a row spoil the model, as in
 import json
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from statistics import mean
 
 import numpy as np
@@ -130,13 +131,16 @@ def load(data, quick):
 
 def block_of(connection, table, blocks=BLOCKS):
     """The size of a block of which the table has this many, and of at least a page."""
-    pages = connection.execute("SELECT pg_relation_size(%s::regclass) / 8192", [table.table]).fetchone()[0]
-    return f"{8 * max(1, round(pages / blocks))}kB"
+    return f"{8 * max(1, round(pages_of(connection, table) / blocks))}kB"
+
+
+def pages_of(connection, table):
+    return connection.execute("SELECT pg_relation_size(%s::regclass) / 8192", [table.table]).fetchone()[0]
 
 
 def fit(connection, table, strategy, epochs, **given):
-    """Trains by the papers' protocol. Returns the losses of its epochs, the seconds of the last, and what the model comes
-    to: loss of the training rows, and loss and score of the test rows. None if it has diverged."""
+    """Trains by the papers' protocol. Returns the losses of its epochs, the seconds of the last, and loss and score of
+    the model on the training and test rows; None if it has diverged."""
     options = PLAIN | {"standardize": table.standardize, "decay": DECAY} | given.pop("options", {})
     if table.dimensions:
         options["dimensions"] = table.dimensions
@@ -201,8 +205,10 @@ def strategies(tables, quick):
             block = block_of(connection, table)
             by_feature = table.order.startswith("feature")
             for strategy in ("no_shuffle", "corgipile", "shuffle_once") if by_feature else STRATEGIES:
-                for seed in seeds[:1] if strategy == "no_shuffle" or by_feature else seeds:
-                    jobs.append((partial(measure, table, strategy, rates[table.name], block, seed), table.table, 1))
+                jobs += [
+                    (partial(measure, table, strategy, rates[table.name], block, seed), table.table, 1)
+                    for seed in (seeds[:1] if strategy == "no_shuffle" or by_feature else seeds)
+                ]
     return run_jobs(jobs, Progress("papers: strategies", len(jobs), len(jobs))), rates
 
 
@@ -233,15 +239,19 @@ def heat(table, rate, quick):
     """Buffer and block: score and seconds of an epoch. Alone on the machine, for the seconds."""
 
     def of(strategy, buffer, block, connection):
+        given = {"learning_rate": rate, "block_size": block, "buffer_size": f"{buffer}%"}
         found = [
-            fit(connection, table, strategy, 2, learning_rate=rate, seed=seed, block_size=block, buffer_size=f"{buffer}%",
-                options={"cache": "off"})
+            fit(connection, table, strategy, 2, seed=seed, options={"cache": "off"}, **given)
             for seed in (SEEDS[:1] if quick else SEEDS)
-        ]  # fmt: skip
+        ]
         return {
-            "strategy": strategy, "buffer": buffer, "block": block, "test_score": mean(one["test_score"] for one in found),
-            "lowest": min(one["test_score"] for one in found), "seconds": min(one["seconds"] for one in found),
-        }  # fmt: skip
+            "strategy": strategy,
+            "buffer": buffer,
+            "block": block,
+            "test_score": mean(one["test_score"] for one in found),
+            "lowest": min(one["test_score"] for one in found),
+            "seconds": min(one["seconds"] for one in found),
+        }
 
     jobs = [
         (partial(of, strategy, buffer, block), strategy, 1)
@@ -253,8 +263,8 @@ def heat(table, rate, quick):
 
 
 def theorem(quick):
-    """The excess of the objective over its minimum after as many rows, by (1 - alpha) h_D: Algorithm 1 with the rates of
-    Theorem 1, on the sorted and the shuffled table."""
+    """The excess of the objective over its minimum after as many rows, by (1 - alpha) h_D: Algorithm 1 with the rates
+    of Theorem 1, on the sorted and the shuffled table."""
     rows, train = [], made(CLUSTERED, CLUSTERED.rows // (10 if quick else 1), 4)
     orders = {"label": np.argsort(train.labels, kind="stable"), "shuffled": np.arange(len(train))}
     with connect() as connection:
@@ -264,19 +274,15 @@ def theorem(quick):
             objective = partial(regularized, connection, table)
             best = objective("shuffle_once", 30, solver="newton", options={"l2": THEOREM_L2})
             count = connection.execute(f"SELECT count(*) FROM {table.table}").fetchone()[0]
-            block = block_of(connection, table)
+            block, pages = block_of(connection, table), pages_of(connection, table)
             factor = connection.execute(
                 "SELECT corgipile_cluster_factor(%s::text, model => 'logistic', block_size => %s)", [table.table, block]
             ).fetchone()[0]
             for buffer in THEOREM_BUFFERS:
                 epochs = max(1, round(THEOREM_ROWS / (count * buffer / 100)))
-                advice = connection.execute(
-                    "SELECT (1 - (buffer_blocks - 1.0) / (blocks - 1)) FROM (SELECT ceil(pages / per) AS blocks,"
-                    " greatest(1, ceil(ceil(pages / per) / ceil(100.0 / %(buffer)s))) AS buffer_blocks FROM (SELECT"
-                    " pg_relation_size(%(table)s::regclass) / 8192.0 AS pages, pg_size_bytes(%(block)s) / 8192.0 AS per) s)"
-                    " s",
-                    {"buffer": buffer, "table": table.table, "block": block},
-                ).fetchone()[0]
+                blocks = ceil(pages / (int(block.removesuffix("kB")) // 8))
+                in_buffer = ceil(blocks / ceil(100 / buffer))  # as few buffers as do, filled evenly
+                rest = 1 - (in_buffer - 1) / (blocks - 1)
                 excess = [
                     objective(
                         DRAWS[2], epochs, seed=seed, block_size=block, buffer_size=f"{buffer}%", learning_rate=0.5,
@@ -286,8 +292,8 @@ def theorem(quick):
                     for seed in range(1, 3 if quick else 21)
                 ]  # fmt: skip
                 rows.append(
-                    {"order": table.order, "buffer": buffer, "factor": factor, "rest": float(advice),
-                     "bound": float(advice) * factor, "excess": mean(excess), "least": min(excess), "most": max(excess)}
+                    {"order": table.order, "buffer": buffer, "factor": factor, "rest": rest,
+                     "bound": rest * factor, "excess": mean(excess), "least": min(excess), "most": max(excess)}
                 )  # fmt: skip
                 print(f"[papers: theorem] {rows[-1]}", flush=True)
     return rows
