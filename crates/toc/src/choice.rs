@@ -84,8 +84,8 @@ impl Optimize {
 }
 
 /// Time of A·v and v·A for each entry of DEN, each pair of CSR, and each code and pair of the first layer of TOC, in
-/// picoseconds, as `cargo bench --bench open` measured it on six sets of real data. They are constants so that the same
-/// rows always make the same bytes. CVI and DVI have the steps of CSR and DEN, and each is slower.
+/// picoseconds. Those of DEN and CSR are rounded from `cargo bench --bench open` on kdd99; that of TOC is an estimate, which
+/// was not fitted to measured steps. They are constants so that the same rows always make the same bytes.
 const PICOSECONDS: [u64; 3] = [300, 1700, 3000];
 
 /// Compresses rows by the one of DEN, CSR and TOC whose products take the least time. Of equal ones it is TOC.
