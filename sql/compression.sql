@@ -95,12 +95,89 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
 AS 'MODULE_PATHNAME', 'corgipile_add_toc_wrapper';
 COMMENT ON FUNCTION corgipile_toc_add(float8, corgipile.toc) IS 'a compressed matrix with a number added to each element';
 
+CREATE FUNCTION corgipile_toc_add(matrix corgipile.toc, summand float8[]) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_add_array_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, float8[]) IS 'sum of a compressed matrix and a matrix of the same shape';
+
+CREATE FUNCTION corgipile_toc_add(summand float8[], matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_add_array_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(float8[], corgipile.toc) IS 'sum of a matrix and a compressed matrix of the same shape';
+
+CREATE FUNCTION corgipile_toc_add(matrix corgipile.toc, summand corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_add_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_add(corgipile.toc, corgipile.toc) IS 'sum of two compressed matrices of the same shape';
+
+CREATE FUNCTION corgipile_toc_subtract(matrix corgipile.toc, subtrahend float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_subtract_wrapper';
+COMMENT ON FUNCTION corgipile_toc_subtract(corgipile.toc, float8) IS 'a compressed matrix with a number subtracted from each element';
+
+CREATE FUNCTION corgipile_toc_subtract(minuend float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_subtract_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_subtract(float8, corgipile.toc) IS 'a number minus each element of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_subtract(matrix corgipile.toc, subtrahend float8[]) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_subtract_array_wrapper';
+COMMENT ON FUNCTION corgipile_toc_subtract(corgipile.toc, float8[]) IS 'a compressed matrix minus a matrix of the same shape';
+
+CREATE FUNCTION corgipile_toc_subtract(minuend float8[], matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_subtract_array_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_subtract(float8[], corgipile.toc) IS 'a matrix minus a compressed matrix of the same shape';
+
+CREATE FUNCTION corgipile_toc_subtract(matrix corgipile.toc, subtrahend corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_subtract_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_subtract(corgipile.toc, corgipile.toc) IS 'difference of two compressed matrices of the same shape';
+
+CREATE FUNCTION corgipile_toc_divide(matrix corgipile.toc, divisor float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_divide_wrapper';
+COMMENT ON FUNCTION corgipile_toc_divide(corgipile.toc, float8) IS 'a compressed matrix with each element divided by a number';
+
+CREATE FUNCTION corgipile_toc_divide(dividend float8, matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_divide_toc_wrapper';
+COMMENT ON FUNCTION corgipile_toc_divide(float8, corgipile.toc) IS 'a number divided by each element of a compressed matrix';
+
+CREATE FUNCTION corgipile_toc_power(matrix corgipile.toc, exponent float8) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_power_wrapper';
+COMMENT ON FUNCTION corgipile_toc_power(corgipile.toc, float8) IS 'a compressed matrix with each element raised to a power';
+
+CREATE FUNCTION corgipile_toc_negate(matrix corgipile.toc) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_negate_wrapper';
+COMMENT ON FUNCTION corgipile_toc_negate(corgipile.toc) IS 'a compressed matrix with the sign of each element changed';
+
+CREATE FUNCTION corgipile_toc_apply(matrix corgipile.toc, "function" text) RETURNS corgipile.toc
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000
+AS 'MODULE_PATHNAME', 'corgipile_toc_apply_wrapper';
+COMMENT ON FUNCTION corgipile_toc_apply(corgipile.toc, text) IS 'a compressed matrix with a function applied to each element';
+
 CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_times);
 CREATE OPERATOR * (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_times_toc);
 CREATE OPERATOR * (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
 CREATE OPERATOR * (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_scale, COMMUTATOR = *);
 CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
 CREATE OPERATOR + (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR + (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR + (LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_add, COMMUTATOR = +);
+CREATE OPERATOR - (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_subtract);
+CREATE OPERATOR - (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_subtract);
+CREATE OPERATOR - (LEFTARG = corgipile.toc, RIGHTARG = float8[], FUNCTION = corgipile_toc_subtract);
+CREATE OPERATOR - (LEFTARG = float8[], RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_subtract);
+CREATE OPERATOR - (LEFTARG = corgipile.toc, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_subtract);
+CREATE OPERATOR - (RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_negate);
+CREATE OPERATOR / (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_divide);
+CREATE OPERATOR / (LEFTARG = float8, RIGHTARG = corgipile.toc, FUNCTION = corgipile_toc_divide);
+CREATE OPERATOR ^ (LEFTARG = corgipile.toc, RIGHTARG = float8, FUNCTION = corgipile_toc_power);
 
 -- By their entries, whatever their encoding: for DISTINCT, GROUP BY, UNION, ORDER BY, joins and indexes.
 DO $$
@@ -177,7 +254,7 @@ CREATE FUNCTION corgipile_compression_report(
     label      text   DEFAULT 'label',
     features   text[] DEFAULT NULL,
     batch_rows int    DEFAULT 250,
-    shuffle    text   DEFAULT 'no_shuffle',
+    shuffle    text   DEFAULT 'corgipile',
     seed       bigint DEFAULT NULL,
     index_base int    DEFAULT 1,
     dimensions int    DEFAULT NULL,

@@ -29,6 +29,7 @@ mod shuffle_order;
 mod stat_models;
 mod stored_roles;
 mod toc;
+mod toc_elements;
 mod train;
 mod train_uda;
 

@@ -164,56 +164,8 @@ fn corgipile_times_toc(call: Call<'_>) -> Value<'_> {
     })
 }
 
-/// A .* c
-#[pg_extern(sql = false)]
-fn corgipile_toc_scale(call: Call<'_>) -> Value<'_> {
-    scale(call, 0, 1)
-}
-
-/// c .* A
-#[pg_extern(sql = false)]
-fn corgipile_scale_toc(call: Call<'_>) -> Value<'_> {
-    scale(call, 1, 0)
-}
-
-/// Argument `matrix` with each element multiplied by argument `factor`.
-fn scale(call: Call<'_>, matrix: usize, factor: usize) -> Value<'_> {
-    let factor = call.double(factor).unwrap_or_default();
-    with_toc(call, matrix, |bytes| {
-        let scaled = match (0.0 * factor).to_bits() {
-            0 => toc::map_values(bytes, |value| value * factor),
-            // what is not there is 0, and 0 times this factor is something else: -0, or NaN
-            _ => toc::map_entries(bytes, |entry| entry * factor),
-        };
-        Ok(Bytes::new(call.context(), &scaled.map_err(damaged)?)?)
-    })
-    .into_value()
-}
-
 /// Elements of the largest array that there may be: 1 GB of doubles.
 const MAX_ELEMENTS: usize = 134_217_727;
-
-/// A .+ c
-#[pg_extern(sql = false)]
-fn corgipile_toc_add(call: Call<'_>) -> Value<'_> {
-    add(call, 0, 1)
-}
-
-/// c .+ A
-#[pg_extern(sql = false)]
-fn corgipile_add_toc(call: Call<'_>) -> Value<'_> {
-    add(call, 1, 0)
-}
-
-/// Argument `matrix` with argument `summand` added to each element.
-fn add(call: Call<'_>, matrix: usize, summand: usize) -> Value<'_> {
-    let summand = call.double(summand).unwrap_or_default();
-    with_toc(call, matrix, |bytes| {
-        let sums = toc::map_entries(bytes, |entry| entry + summand).map_err(damaged)?;
-        Ok(Bytes::new(call.context(), &sums)?)
-    })
-    .into_value()
-}
 
 // --------------------------------------------------------------------------------------------------------- comparisons
 
@@ -281,7 +233,7 @@ fn hash(call: Call<'_>, seed: u64) -> u64 {
 }
 
 /// Passes the bytes of argument `i`, a compressed mini-batch, to `f`. The function is STRICT.
-fn with_toc<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
+pub(super) fn with_toc<T>(call: Call<'_>, i: usize, f: impl FnOnce(&[u8]) -> Result<T>) -> T {
     let argument = call.argument(i).ok_or(ArgumentError::NullArgument("toc").into());
     argument.and_then(|datum| with_bytes(datum, f)).or_raise()
 }
@@ -301,7 +253,7 @@ fn open_for(bytes: &[u8], numbers: &[f64]) -> Result<Box<dyn Operations<f64>>> {
 }
 
 /// Argument `i`, an array of doubles: its rows and columns, whether it has two dimensions, and its elements.
-fn matrix(call: Call<'_>, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
+pub(super) fn matrix(call: Call<'_>, i: usize) -> Result<([usize; 2], bool, Vec<f64>)> {
     let array = call.argument(i).ok_or(ArgumentError::NullArgument("array"))?;
     read_matrix(array).map_err(|fault| match fault {
         ArrayFault::Null(i) => TocError::NotAMatrix(format!("element {i} is NULL")).into(),
@@ -337,7 +289,7 @@ fn malformed(error: toc::Error) -> Error {
 }
 
 /// The error about a stored value that is damaged: it was sound when it was stored.
-fn damaged(error: toc::Error) -> Error {
+pub(super) fn damaged(error: toc::Error) -> Error {
     match error {
         toc::Error::TooLarge { .. } => TocError::NotCompressible(error.to_string()).into(),
         _ => TocError::DamagedToc(error.to_string()).into(),

@@ -28,6 +28,9 @@ pub enum TocError {
     #[error("a matrix of {rows} rows and {columns} columns cannot be multiplied with {with} numbers")]
     #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "A * v takes a number for each column, v * A a number for each row.")]
     Product { rows: usize, columns: usize, with: String },
+    #[error("a matrix of {} rows and {} columns and one of {} rows and {} columns do not have the same shape", .0[0], .0[1], .1[0], .1[1])]
+    #[report(ERRCODE_ARRAY_ELEMENT_ERROR => "Use two matrices of the same numbers of rows and columns.")]
+    Shapes([usize; 2], [usize; 2]),
     #[error("the label has type {0}, which has no array type")]
     #[report(ERRCODE_DATATYPE_MISMATCH => "Cast the label to a type that has arrays, in a query as source.")]
     LabelArray(String),

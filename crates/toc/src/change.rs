@@ -21,7 +21,7 @@ pub fn map_values(bytes: &[u8], f: impl Fn(f64) -> f64) -> Result<Vec<u8>, Error
     }
     let mut values: Vec<f64> = Values::read(&info, &mut reader)?.to_vec();
     values.iter_mut().for_each(|value| *value = f(*value));
-    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind();
     let mut out = stored::begin(info.encoding, info.rows, info.columns, kind);
     allocation::reserve(&mut out, bytes.len() - HEADER);
     kind.put(&mut out, &values);

@@ -41,8 +41,8 @@ pub fn encode_smallest(rows: &Rows) -> Result<Vec<u8>, Error> {
     let logical = Logical::new(rows);
     let distinct = logical.table.values().len();
     let summary = Summary::from_values(logical.table.values().iter().copied());
-    let [den, csr, cvi, dvi] = sizes(rows, distinct, summary);
-    let toc = tree::encoded_bytes(rows, &logical, summary.kind(distinct), Layout::Bits);
+    let [den, csr, cvi, dvi] = sizes(rows, distinct, &summary);
+    let toc = tree::encoded_bytes(rows, &logical, summary.kind(), Layout::Bits);
     let all_held = rows.entries() <= limits::MAX_ENTRIES;
     // of equal ones that which is computed with faster
     let candidates = [
@@ -60,75 +60,22 @@ pub fn encode_smallest(rows: &Rows) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// What `auto` looks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Optimize {
-    /// The fewest bytes.
-    #[default]
-    Size,
-    /// The fastest products, once it is open.
-    Speed,
-}
-
-impl Optimize {
-    /// Compresses rows by one of DEN, CSR, CVI, DVI and TOC.
-    ///
-    /// # Errors
-    /// As [`encode_smallest`].
-    pub fn encode(self, rows: &Rows) -> Result<Vec<u8>, Error> {
-        match self {
-            Optimize::Size => encode_smallest(rows),
-            Optimize::Speed => encode_fastest(rows),
-        }
-    }
-}
-
-/// Time of A·v and v·A for each entry of DEN, each pair of CSR, and each code and pair of the first layer of TOC, in
-/// picoseconds, as `cargo bench --bench open` measured it on six sets of real data. They are constants so that the same
-/// rows always make the same bytes. CVI and DVI have the steps of CSR and DEN, and each is slower.
-const PICOSECONDS: [u64; 3] = [300, 1700, 3000];
-
-/// Compresses rows by the one of DEN, CSR and TOC whose products take the least time. Of equal ones it is TOC.
-///
-/// # Errors
-/// As [`encode_smallest`].
-pub fn encode_fastest(rows: &Rows) -> Result<Vec<u8>, Error> {
-    limits::check(rows.len(), rows.columns(), rows.nnz() as u64)?;
-    let logical = Logical::new(rows);
-    let steps = (logical.codes.len() + logical.first_layer.len()) as u64;
-    let [den, csr, toc] = PICOSECONDS;
-    let candidates = [
-        (Encoding::Toc, steps * toc, true),
-        (Encoding::Csr, rows.nnz() as u64 * csr, true),
-        (Encoding::Den, rows.entries().saturating_mul(den), rows.entries() <= limits::MAX_ENTRIES),
-    ];
-    let possible = candidates.into_iter().filter(|(_, _, possible)| *possible);
-    let (encoding, ..) = possible.min_by_key(|(_, time, _)| *time).expect("two are always possible");
-    match encoding {
-        Encoding::Toc => Ok(tree::encode(rows, &logical, Layout::Bits)),
-        other => encode(rows, other),
-    }
-}
-
 /// Bytes of DEN, CSR, CVI and DVI.
-fn sizes(rows: &Rows, distinct: usize, summary: Summary) -> [usize; 4] {
+fn sizes(rows: &Rows, distinct: usize, summary: &Summary) -> [usize; 4] {
     let layout = Layout::Bits;
     let entries = rows.entries() as usize;
     let longest = rows.iter().map(|(indices, _)| indices.len()).max().unwrap_or(0);
     let last = rows.indices().iter().copied().max().unwrap_or(0);
     let places = packed_bytes(rows.len(), layout.width(longest as u32)) + packed_bytes(rows.nnz(), layout.width(last));
     let index_width = |distinct: usize| layout.width((distinct as u32).saturating_sub(1));
-    let zeros = (rows.nnz() as u64) < rows.entries();
-    let distinct_with_zero = distinct + usize::from(zeros);
-    let with_zero = |summary: Summary| if zeros { summary.with_zero() } else { summary };
-    // how often exceptions occur matters where all entries are stored
-    let of_entries = if summary.counts_nothing() { summary } else { Summary::from_rows(rows, false) };
+    let distinct_with_zero = distinct + rows.zeros().min(1);
+    let of_all = Summary::from_values(rows.values().iter().copied());
     [
-        HEADER + with_zero(of_entries).kind(entries).bytes(entries),
-        HEADER + of_entries.kind(rows.nnz()).bytes(rows.nnz()) + places,
-        HEADER + summary.kind(distinct).bytes(distinct) + places + packed_bytes(rows.nnz(), index_width(distinct)),
+        HEADER + of_all.clone().with_zeros(rows.zeros()).kind().bytes(entries),
+        HEADER + of_all.kind().bytes(rows.nnz()) + places,
+        HEADER + summary.kind().bytes(distinct) + places + packed_bytes(rows.nnz(), index_width(distinct)),
         HEADER
-            + with_zero(summary).kind(distinct_with_zero).bytes(distinct_with_zero)
+            + summary.clone().with_zeros(rows.zeros().min(1)).kind().bytes(distinct_with_zero)
             + packed_bytes(entries, index_width(distinct_with_zero)),
     ]
 }

@@ -70,7 +70,7 @@ pub(crate) fn check_backed(packed: &Packed<'_>, rows: usize) -> Result<(), Error
 
 /// The bytes of CSR.
 pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
-    let kind = Summary::from_rows(rows, false).kind(rows.nnz());
+    let kind = Summary::from_values(rows.values().iter().copied()).kind();
     let mut out = stored::begin(Encoding::Csr, rows.len(), rows.columns(), kind);
     kind.put(&mut out, rows.values());
     put_places(&mut out, rows, layout);

@@ -17,7 +17,7 @@ pub(crate) fn encode(rows: &Rows, layout: Layout) -> Vec<u8> {
     let mut table = Table::default();
     let codes: Vec<u32> = allocation::collect(pausing(rows.values()).map(|value| table.place(*value)));
     let values = table.values();
-    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind();
     let mut out = stored::begin(Encoding::Cvi, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);
     put_places(&mut out, rows, layout);

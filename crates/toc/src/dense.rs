@@ -26,7 +26,7 @@ pub(crate) fn all_entries(rows: &Rows) -> Result<Vec<f64>, Error> {
 /// The bytes of DEN.
 pub(crate) fn encode(rows: &Rows) -> Result<Vec<u8>, Error> {
     let all = all_entries(rows)?;
-    let kind = Summary::from_rows(rows, true).kind(all.len());
+    let kind = Summary::from_entries(rows).kind();
     let mut out = stored::begin(Encoding::Den, rows.len(), rows.columns(), kind);
     kind.put(&mut out, &all);
     Ok(stored::seal(out))

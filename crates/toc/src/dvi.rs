@@ -18,7 +18,7 @@ pub(crate) fn encode(rows: &Rows, layout: Layout) -> Result<Vec<u8>, Error> {
     let mut table = Table::default();
     let codes: Vec<u32> = allocation::collect(pausing(all_entries(rows)?).map(|value| table.place(value)));
     let values = table.values();
-    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind();
     let mut out = stored::begin(Encoding::Dvi, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);
     put_packed(&mut out, layout.width((values.len() as u32).saturating_sub(1)), codes.into_iter());

@@ -17,7 +17,7 @@ use crate::{Encoding, Error, Info, Number, Rows};
 
 /// The bytes of gzip or Snappy.
 pub(crate) fn encode(rows: &Rows, encoding: Encoding) -> Result<Vec<u8>, Error> {
-    let kind = Summary::from_rows(rows, true).plain_kind();
+    let kind = Summary::from_entries(rows).plain_kind();
     let mut plain = Vec::new();
     kind.put_plain(&mut plain, &all_entries(rows)?);
     let mut out = stored::begin(encoding, rows.len(), rows.columns(), kind);

@@ -9,7 +9,7 @@
 //!
 //! It prevents a training run from reading, in every epoch, what the rows of a table repeat again and again.
 //!
-//! - [`Rows`] collects a mini-batch; [`encode`] and [`Optimize`] make bytes of it, [`decode`] makes it of them.
+//! - [`Rows`] collects a mini-batch; [`encode`] and [`encode_smallest`] make bytes of it, [`decode`] makes it of them.
 //! - [`open`] makes of the bytes what is computed with: [`Operations`], or by [`matrix`] a [`tuples::Matrix`].
 //! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is,
 //!   else by [`map_entries`] to all. [`Function`] has some by name.
@@ -53,7 +53,7 @@ mod values;
 
 pub use bytes::Layout;
 pub use change::{map, map_entries, map_values, zip, zip_dense};
-pub use choice::{Optimize, encode, encode_fastest, encode_in, encode_smallest, paper_bytes};
+pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::Error;
 pub use function::{Function, UnknownFunction};

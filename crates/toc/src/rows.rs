@@ -130,6 +130,11 @@ impl Rows {
         self.len() as u64 * self.columns as u64
     }
 
+    /// How many entries are zero.
+    pub(crate) fn zeros(&self) -> usize {
+        self.entries() as usize - self.nnz()
+    }
+
     /// Columns, from 0, and values of a row's entries that are not zero.
     ///
     /// # Panics

@@ -8,8 +8,7 @@ use tuples::PackedMatrix;
 
 use crate::stored::{HEADER, seal};
 use crate::{
-    Encoding, Error, Function, Layout, Number, Operations, Optimize, Rows, encode, encode_in, encode_smallest, info,
-    open,
+    Encoding, Error, Function, Layout, Number, Operations, Rows, encode, encode_in, encode_smallest, info, open,
 };
 
 /// Rows, often repetitive, of values from few to all bit patterns.
@@ -442,28 +441,6 @@ fn check_operations_of_one_number(bytes: &[u8]) {
     v[7] = 1.0;
     opened.times_vector(&v, &mut out, &mut Vec::new());
     assert_eq!(out[100].to_bits(), (1.0f64 / 3.0).to_bits());
-}
-
-#[test]
-fn what_is_fastest_depends_on_how_much_repeats_itself() {
-    let rows_of = |columns: usize, entry: &dyn Fn(usize, usize) -> f64| {
-        let mut rows = Rows::new(columns);
-        let row = |i: usize| (0..columns).map(|j| entry(i, j)).collect::<Vec<_>>();
-        (0..250).for_each(|i| rows.push_dense(&row(i)).unwrap());
-        rows
-    };
-    let random = |i: usize, j: usize| ((i * 7919 + j * 104_729 + i * j * 31) % 1009) as f64;
-    let cases: [(Encoding, Rows); 3] = [
-        (Encoding::Toc, rows_of(100, &|i, j| f64::from(u8::from((i % 5 + j) % 3 == 0)))),
-        (Encoding::Csr, rows_of(100, &|i, j| if random(i, j) < 100.0 { random(j, i) + 1.0 } else { 0.0 })),
-        (Encoding::Den, rows_of(20, &|i, j| random(i, j) + 1.0)),
-    ];
-    for (encoding, rows) in cases {
-        let fastest = Optimize::Speed.encode(&rows).unwrap();
-        assert_eq!(info(&fastest).unwrap().encoding, encoding);
-        assert!(crate::decode(&fastest).unwrap() == rows);
-        assert!(Optimize::Size.encode(&rows).unwrap().len() <= fastest.len());
-    }
 }
 
 #[test]

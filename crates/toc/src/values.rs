@@ -1,10 +1,12 @@
 //! Values in bytes: as f64, as f32 if all are exactly that, or as decimals if that takes less. Values that are no
-//! decimals of few digits are exceptions among these, as in ALP (Afroozeh, Kuffo and Boncz, SIGMOD 2024), so that one
-//! of them does not spoil the others.
+//! decimals of few digits, or are far from the others, are exceptions among these, as in ALP (Afroozeh, Kuffo and
+//! Boncz, SIGMOD 2024), so that one of them does not spoil the others.
+
+use std::collections::VecDeque;
 
 use tuples::pause::{self, pausing};
 
-use crate::bytes::{Packed, Reader, packed_bytes, put_packed};
+use crate::bytes::{Layout, Packed, Reader, packed_bytes, put_packed};
 use crate::number::{Number, narrow, widen};
 use crate::{Error, Info, Rows};
 
@@ -15,9 +17,9 @@ pub(crate) enum Kind {
     Eight,
     /// Four bytes each.
     Four,
-    /// Integers that are divided by a power of ten: each as its distance from the least, in as few bits as will do. The
-    /// exceptions, of which it says how many there are, take eight bytes and their place.
-    Decimal { exponent: u8, min: i64, width: u32, exceptions: usize },
+    /// Integers that are divided by a power of ten: each as its distance from the least, which is at most the range, in
+    /// as few bits as will do. The exceptions, of which it says how many there are, take eight bytes and their place.
+    Decimal { exponent: u8, min: i64, range: u32, exceptions: usize },
 }
 
 /// Highest power of ten that decimals are divided by: it is exact, and so are all powers below.
@@ -63,13 +65,29 @@ fn least_exponent(value: f64) -> Option<u8> {
 }
 
 /// What there is to know about values for choosing how they are stored.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Summary {
     all_narrow: bool,
-    /// The decimals, by their least exponent.
-    decimals: [Decimals; MAX_EXPONENT as usize + 1],
+    /// The decimals, by their least exponent and their [size](size).
+    decimals: Vec<[Decimals; SIZES]>,
     /// How many are no decimals.
     others: usize,
+}
+
+/// Sizes of decimals of one sign: each is 16 times the one before, from 2^-52, which is below 10^-15, to 2^50.
+const MAGNITUDES: usize = 26;
+/// Sizes of decimals: negative ones, 0, positive ones.
+const SIZES: usize = 2 * MAGNITUDES + 1;
+
+/// A number that grows with a decimal, and is the same for those of a sign that are about as large.
+#[inline]
+fn size(value: f64) -> usize {
+    if value == 0.0 {
+        return MAGNITUDES;
+    }
+    let exponent = (value.to_bits() >> 52 & 0x7FF) as usize;
+    let magnitude = (exponent.saturating_sub(1023 - 52) / 4).min(MAGNITUDES - 1);
+    if value > 0.0 { MAGNITUDES + 1 + magnitude } else { MAGNITUDES - 1 - magnitude }
 }
 
 /// How many decimals there are, the least and the greatest.
@@ -83,10 +101,6 @@ struct Decimals {
 impl Decimals {
     const NONE: Decimals = Decimals { n: 0, min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    fn add(&mut self, value: f64) {
-        *self = self.and(Decimals { n: 1, min: value, max: value });
-    }
-
     fn and(self, other: Decimals) -> Decimals {
         Decimals { n: self.n + other.n, min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -94,54 +108,74 @@ impl Decimals {
 
 impl Summary {
     pub(crate) fn from_values(values: impl Iterator<Item = f64>) -> Summary {
-        let mut summary =
-            Summary { all_narrow: true, decimals: [Decimals::NONE; MAX_EXPONENT as usize + 1], others: 0 };
+        let mut summary = Summary { all_narrow: true, decimals: Vec::new(), others: 0 };
         for value in pausing(values) {
             summary.all_narrow = summary.all_narrow && narrow(value).is_some();
             match least_exponent(value) {
-                Some(exponent) => summary.decimals[usize::from(exponent)].add(value),
+                Some(exponent) => summary.add(exponent, value, 1),
                 None => summary.others += 1,
             }
         }
         summary
     }
 
-    /// Of the entries of rows: of all, or of those that are not zero.
-    pub(crate) fn from_rows(rows: &Rows, zeros: bool) -> Summary {
-        let summary = Summary::from_values(rows.values().iter().copied());
-        if zeros && (rows.nnz() as u64) < rows.entries() { summary.with_zero() } else { summary }
+    /// Of all entries of rows, zeros included.
+    pub(crate) fn from_entries(rows: &Rows) -> Summary {
+        Summary::from_values(rows.values().iter().copied()).with_zeros(rows.zeros())
     }
 
-    /// Of these values and 0.
-    pub(crate) fn with_zero(mut self) -> Summary {
-        self.decimals[0].add(0.0);
+    #[inline]
+    fn add(&mut self, exponent: u8, value: f64, n: usize) {
+        let exponent = usize::from(exponent);
+        if self.decimals.len() <= exponent {
+            self.decimals.resize(exponent + 1, [Decimals::NONE; SIZES]);
+        }
+        let decimals = &mut self.decimals[exponent][size(value)];
+        *decimals = decimals.and(Decimals { n, min: value, max: value });
+    }
+
+    /// Of these values and a number of zeros.
+    pub(crate) fn with_zeros(mut self, n: usize) -> Summary {
+        if n > 0 {
+            self.add(0, 0.0, n);
+        }
         self
     }
 
-    /// Whether it says how values are stored best however often each occurs.
-    pub(crate) fn counts_nothing(&self) -> bool {
-        self.others == 0 && self.decimals[1..].iter().all(|decimals| decimals.n == 0)
-    }
-
-    /// How `n` such values are stored best.
-    pub(crate) fn kind(self, n: usize) -> Kind {
+    /// How the values are stored best.
+    pub(crate) fn kind(&self) -> Kind {
+        let n = self.decimals.iter().flatten().map(|decimals| decimals.n).sum::<usize>() + self.others;
         let mut best = self.plain_kind();
-        let mut below = Decimals::NONE;
-        let mut exceptions = self.others + self.decimals.iter().map(|decimals| decimals.n).sum::<usize>();
-        for (exponent, decimals) in (0..).zip(self.decimals).filter(|(_, decimals)| decimals.n > 0) {
-            exceptions -= decimals.n;
-            below = below.and(decimals);
-            let ends = [below.min, below.max].map(|value| integer(value, power(exponent)));
-            let [Some(min), Some(max)] = ends else { break };
-            let Ok(range) = u32::try_from(max - min) else { break };
-            let kind = Kind::Decimal { exponent, min, width: u32::BITS - range.leading_zeros(), exceptions };
-            best = if kind.bytes(n) < best.bytes(n) { kind } else { best };
+        let mut below = [Decimals::NONE; SIZES];
+        for (exponent, decimals) in (0..).zip(&self.decimals) {
+            if decimals.iter().all(|decimals| decimals.n == 0) {
+                continue;
+            }
+            below.iter_mut().zip(decimals).for_each(|(below, decimals)| *below = below.and(*decimals));
+            let mut sizes: VecDeque<Decimals> = below.into_iter().filter(|decimals| decimals.n > 0).collect();
+            // the greatest or the least may be exceptions, too: those of which there are fewer
+            while let (Some(first), Some(last)) = (sizes.front(), sizes.back()) {
+                let first_is_rarer = first.n < last.n;
+                let all = sizes.iter().copied().fold(Decimals::NONE, Decimals::and);
+                let ends = [all.min, all.max].map(|value| integer(value, power(exponent)));
+                if let [Some(min), Some(max)] = ends
+                    && let Ok(range) = u32::try_from(max - min)
+                {
+                    let kind = Kind::Decimal { exponent, min, range, exceptions: n - all.n };
+                    best = if kind.bytes(n) < best.bytes(n) { kind } else { best };
+                }
+                if first_is_rarer {
+                    sizes.pop_front()
+                } else {
+                    sizes.pop_back()
+                };
+            }
         }
         best
     }
 
     /// How values are stored whose bytes are compressed as they are.
-    pub(crate) fn plain_kind(self) -> Kind {
+    pub(crate) fn plain_kind(&self) -> Kind {
         if self.all_narrow { Kind::Four } else { Kind::Eight }
     }
 }
@@ -166,8 +200,8 @@ impl Kind {
         4 + match self {
             Kind::Eight => 8 * n,
             Kind::Four => 4 * n,
-            Kind::Decimal { width, exceptions, .. } => {
-                DECIMAL_HEADER + packed_bytes(n, width) + exception_bytes(n, exceptions)
+            Kind::Decimal { range, exceptions, .. } => {
+                DECIMAL_HEADER + packed_bytes(n, Layout::Bits.width(range)) + exception_bytes(n, exceptions)
             }
         }
     }
@@ -189,18 +223,21 @@ impl Kind {
                 let four = |value: &f64| narrow(*value).expect("all are exactly f32").to_le_bytes();
                 pause::parts(values).flatten().for_each(|value| out.extend_from_slice(&four(value)));
             }
-            Kind::Decimal { exponent, min, width, exceptions } => {
+            Kind::Decimal { exponent, min, range, exceptions } => {
                 out.push(exponent);
                 out.extend_from_slice(&min.to_le_bytes());
                 let power = power(exponent);
-                let exact = |value: &f64| exceptions == 0 || integer(*value, power).is_some();
-                let distance = |value: &f64| match exact(value) {
-                    true => ((*value * power).round() as i64 - min) as u32,
-                    false => 0,
+                let within = |value: &f64| {
+                    let distance = integer(*value, power).and_then(|integer| u32::try_from(integer - min).ok());
+                    distance.filter(|distance| *distance <= range)
                 };
-                put_packed(out, width, values.iter().map(distance));
+                let distance = |value: &f64| match exceptions {
+                    0 => ((*value * power).round() as i64 - min) as u32,
+                    _ => within(value).unwrap_or(0),
+                };
+                put_packed(out, Layout::Bits.width(range), values.iter().map(distance));
                 if exceptions > 0 {
-                    let others = || values.iter().enumerate().filter(|(_, value)| !exact(value));
+                    let others = || values.iter().enumerate().filter(|(_, value)| within(value).is_none());
                     out.extend_from_slice(&(exceptions as u32).to_le_bytes());
                     put_packed(out, place_width(values.len()), others().map(|(place, _)| place as u32));
                     others().for_each(|(_, value)| out.extend_from_slice(&value.to_bits().to_le_bytes()));
@@ -341,36 +378,55 @@ mod tests {
             for (value, place) in &odd {
                 values.insert(place.index(values.len() + 1), f64::from(3 * value + 1) / 3.0);
             }
-            let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+            let kind = Summary::from_values(values.iter().copied()).kind();
             if integers.len() > 24 {
-                prop_assert!(matches!(kind, Kind::Decimal { width: ..=18, .. }), "{:?} of {:?}", kind, values);
+                prop_assert!(matches!(kind, Kind::Decimal { range: ..200_000, .. }), "{:?} of {:?}", kind, values);
             }
             come_back(&values, kind);
         }
     }
 
     #[test]
+    fn one_value_far_away_does_not_spoil_the_others() {
+        let mut values: Vec<f64> = (0..1000).map(|i| f64::from(2000 + i % 200) / 4.0).collect();
+        let bytes = |values: &[f64]| Summary::from_values(values.iter().copied()).kind().bytes(values.len());
+        let before = bytes(&values);
+        // above and below, within the range of 32 bits and beyond, and with more digits than the others at once
+        for (i, value) in [1e6, -4e12, 0.0, 1e14, -5e4, 0.123].into_iter().enumerate() {
+            values[9 * i] = value;
+            let kind = Summary::from_values(values.iter().copied()).kind();
+            assert!(matches!(kind, Kind::Decimal { exponent: 2, .. }) && kind.has_exceptions(), "{kind:?}");
+            assert!(bytes(&values) <= before + 6 + 10 * (i + 1), "{kind:?}");
+            come_back(&values, kind);
+        }
+        // as many far away as near are one range of decimals: these take fewer bits than eight bytes
+        let values: Vec<f64> = (0..1000).map(|i| f64::from(i % 2 * 1_000_000 + i % 200)).collect();
+        let kind = Summary::from_values(values.iter().copied()).kind();
+        assert!(matches!(kind, Kind::Decimal { exponent: 0, range: 1_000_199, exceptions: 0, .. }), "{kind:?}");
+        come_back(&values, kind);
+    }
+
+    #[test]
     fn one_value_without_end_does_not_spoil_the_others() {
         let mut values: Vec<f64> = (0..1000).map(|i| f64::from(i % 200) / 4.0).collect();
-        let bytes =
-            |values: &[f64]| Summary::from_values(values.iter().copied()).kind(values.len()).bytes(values.len());
+        let bytes = |values: &[f64]| Summary::from_values(values.iter().copied()).kind().bytes(values.len());
         let before = bytes(&values);
         for (i, value) in [1.0 / 3.0, f64::NAN, -0.0, 1e300, f64::INFINITY, 0.1 + 0.2].into_iter().enumerate() {
             values[7 * i] = value;
-            let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+            let kind = Summary::from_values(values.iter().copied()).kind();
             assert!(matches!(kind, Kind::Decimal { exponent: 2, .. }) && kind.has_exceptions(), "{kind:?}");
             assert!(bytes(&values) <= before + 6 + 10 * (i + 1));
             come_back(&values, kind);
         }
         // if all are exceptions, none is
         let values: Vec<f64> = (1..50).map(|i| 1.0 / f64::from(3 * i)).collect();
-        assert_eq!(Summary::from_values(values.iter().copied()).kind(values.len()), Kind::Eight);
+        assert_eq!(Summary::from_values(values.iter().copied()).kind(), Kind::Eight);
     }
 
     #[test]
     fn exceptions_that_contradict_themselves_are_refused() {
         let values = [0.5, 1.0 / 3.0, 1.5, 0.25, 1.0 / 7.0, 2.5, 3.0, 7.5, 1.0, 2.0, 4.0, 3.5, 2.25, 1.75];
-        let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+        let kind = Summary::from_values(values.iter().copied()).kind();
         let (mut bytes, info) = (
             Vec::new(),
             Info { encoding: crate::Encoding::Csr, rows: 1, columns: 50, value_bytes: 0, exceptions: true, bytes: 0 },

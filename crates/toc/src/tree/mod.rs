@@ -43,7 +43,7 @@ impl Widths {
 /// The bytes of TOC.
 pub(crate) fn encode(rows: &Rows, logical: &Logical, layout: Layout) -> Vec<u8> {
     let values = logical.table.values();
-    let kind = Summary::from_values(values.iter().copied()).kind(values.len());
+    let kind = Summary::from_values(values.iter().copied()).kind();
     let widths = Widths::new(logical, layout);
     let mut out = stored::begin(Encoding::Toc, rows.len(), rows.columns(), kind);
     kind.put(&mut out, values);

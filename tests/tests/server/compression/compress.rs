@@ -130,6 +130,51 @@ fn nobody_compresses_what_he_may_not_read() {
     session.fails_with("BEGIN READ ONLY; SELECT corgipile_compress('t', 'own.d')", "25006");
 }
 
+/// One number without end, or one far from the others, in a mini-batch leaves the others as small as before.
+#[test]
+fn one_odd_number_does_not_spoil_the_others() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE mixed AS SELECT i, 1 AS label, ARRAY(SELECT greatest(hashint8extended(i * 20 + j, 1) % 500, 0) / 4.0
+                FROM generate_series(1, 20) j)::float8[] AS x FROM generate_series(1, 1000) i",
+    );
+    let mut sizes = |odd: &str| -> Vec<i64> {
+        db.run(&format!("UPDATE mixed SET x[3] = {odd} WHERE i = 7"));
+        ["den", "csr", "toc", "auto"].map(|encoding| {
+            let compress = format!(
+                "SELECT bytes FROM corgipile_compress('SELECT label, x FROM mixed ORDER BY i', 'c', encoding => '{encoding}',
+                    shuffle => 'no_shuffle')"
+            );
+            let bytes = db.value(&compress);
+            let element = db.line("SELECT corgipile_toc_element(x, 7, 3) FROM c WHERE corgipile_toc_rows(x) = 250 LIMIT 1");
+            assert_eq!(element, db.line("SELECT x[3] FROM mixed WHERE i = 7"));
+            db.run("DROP TABLE c");
+            bytes
+        })
+        .to_vec()
+    };
+    let usual = sizes("0.5");
+    for odd in ["1 / 3::float8", "1e300", "-4e9", "123456789.25", "1e-9"] {
+        for (odd_size, size) in sizes(odd).iter().zip(&usual) {
+            assert!(*odd_size <= size + 50, "{odd}: {odd_size} bytes, {size} without");
+        }
+    }
+}
+
+/// Rows as the report takes them are those that corgipile_compress would store.
+#[test]
+fn the_report_shuffles_as_compression_does() {
+    let mut db = Database::new();
+    clustered(&mut db, "t", 2000);
+    let arguments = "features => '{features_v}', batch_rows => 100, seed => 3";
+    let reported: i64 = db.value(&format!(
+        "SELECT stored_bytes FROM corgipile_compression_report('t', {arguments}) WHERE encoding = 'csr'"
+    ));
+    let stored: i64 =
+        db.value(&format!("SELECT bytes FROM corgipile_compress('t', 'c', encoding => 'csr', {arguments})"));
+    assert_eq!(reported, stored);
+}
+
 /// Ratios of the report against those of an independent implementation (its rows: batches of 50, of 250).
 fn assert_ratios(db: &mut Database, table: &str, expected: &[(&str, f64, f64)]) {
     for (encoding, of_50, of_250) in expected {

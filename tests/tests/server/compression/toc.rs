@@ -64,6 +64,64 @@ fn every_bit_of_a_value_comes_back() {
     assert_eq!(db.line("SELECT 'csr 2x3: ; 3:7'::corgipile.toc::text"), "csr 2x3:; 3:7.0");
 }
 
+/// Each operation by element against the same operation of PostgreSQL on each element.
+#[test]
+fn operations_by_element_are_those_of_sql() {
+    let mut db = Database::new();
+    let array = "ARRAY[[1.1,0,-3,1.4],[0,0,2.5,0],[0.1,-0.25,4,7]]::float8[]";
+    db.run(&format!(
+        "SET jit = off; CREATE TABLE plain AS SELECT i, j, ({array})[i][j] AS x, (i * 10 - j * 3)::float8 / 4 AS y
+                       FROM generate_series(1, 3) i, generate_series(1, 4) j"
+    ));
+    let m = "(SELECT array_agg(line ORDER BY i) FROM (SELECT i, array_agg(y ORDER BY j) AS line FROM plain GROUP BY i) AS lines)";
+    for encoding in ENCODINGS {
+        db.run(&format!(
+            "DROP TABLE IF EXISTS m; CREATE TABLE m AS SELECT corgipile_toc({array}, '{encoding}') AS a, {m} AS b,
+                                                          corgipile_toc({m}, 'csr') AS c"
+        ));
+        for (operation, expected) in [
+            ("a * 2.5::float8", "x * 2.5"),
+            ("0.3::float8 * a", "0.3 * x"),
+            ("a + 0.1::float8", "x + 0.1"),
+            ("0.1::float8 + a", "0.1 + x"),
+            ("a - 0.1::float8", "x - 0.1"),
+            ("0.1::float8 - a", "0.1 - x"),
+            ("a / 3::float8", "x / 3"),
+            ("3::float8 / (a + 9::float8)", "3 / (x + 9)"),
+            ("a ^ 2::float8", "x ^ 2"),
+            ("-a", "-x"),
+            ("a + b", "x + y"),
+            ("b + a", "y + x"),
+            ("a - b", "x - y"),
+            ("b - a", "y - x"),
+            ("a + c", "x + y"),
+            ("a - c", "x - y"),
+            ("c - a", "y - x"),
+            ("a - a", "x - x"),
+            ("corgipile_toc_apply(a, 'abs')", "abs(x)"),
+            ("corgipile_toc_apply(a, 'exp')", "exp(x)"),
+            ("corgipile_toc_apply(a, 'tanh')", "tanh(x)"),
+            ("corgipile_toc_apply(a, 'relu')", "CASE WHEN x > 0 THEN x ELSE 0 END"),
+            ("corgipile_toc_apply(a, 'ROUND')", "round(x)"),
+            ("corgipile_toc_apply(a ^ 2::float8, 'sqrt')", "sqrt(x ^ 2)"),
+        ] {
+            // as text, so that -0 and 0 differ
+            let sql = format!(
+                "SELECT string_agg((corgipile_toc_decompress({operation}))[i][j]::text, ' ' ORDER BY i, j),
+                        string_agg(({expected})::text, ' ' ORDER BY i, j) FROM m, plain"
+            );
+            let row = &db.rows(&sql, &[])[0];
+            let (found, expected): (String, String) = (row.get(0), row.get(1));
+            assert_eq!(found, expected, "{encoding}: {operation}");
+        }
+    }
+    // as IEEE 754 says, and not an error as in SQL
+    assert_eq!(
+        db.line("SELECT 1::float8 / corgipile_toc(ARRAY[[0, 2]]) = corgipile_toc('{{Infinity, 0.5}}'::float8[])"),
+        "t"
+    );
+}
+
 #[test]
 fn a_malicious_value_is_refused() {
     let mut db = Database::new();

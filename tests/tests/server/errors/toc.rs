@@ -47,6 +47,20 @@ pub const CASES: &[Case] = &[
         "A * v takes a number for each column, v * A a number for each row.",
     ),
     Case(
+        "TocError::Shapes",
+        "SELECT corgipile_toc(ARRAY[[1, 2]]) + ARRAY[[1], [2]]::float8[]",
+        "2202E",
+        "a matrix of 1 rows and 2 columns and one of 2 rows and 1 columns do not have the same shape",
+        "Use two matrices of the same numbers of rows and columns.",
+    ),
+    Case(
+        "TocError::Shapes",
+        "SELECT corgipile_toc(ARRAY[[1, 2]]) - corgipile_toc(ARRAY[[1, 2, 3]])",
+        "2202E",
+        "a matrix of 1 rows and 2 columns and one of 1 rows and 3 columns do not have the same shape",
+        "Use two matrices of the same numbers of rows and columns.",
+    ),
+    Case(
         "TocError::TooManyElements",
         "SELECT corgipile_toc_decompress('csr 1x2000000000: 1:1'::corgipile.toc)",
         "54000",

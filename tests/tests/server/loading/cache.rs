@@ -294,6 +294,50 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
     assert_eq!(on, off);
 }
 
+/// Compressed mini-batches stay as they are stored where memory is too short for open ones, and open as far as it allows.
+#[test]
+fn a_small_cache_keeps_compressed_mini_batches_as_they_are_stored() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE rows AS
+         SELECT (i % 7 < 3)::int * 2 - 1 AS label,
+                ARRAY(SELECT (hashint8extended(i % 40 * 60 + j, 1) % 3 = 0)::int::real FROM generate_series(1, 60) j) AS features_v
+           FROM generate_series(1, 40000) i",
+    );
+    for encoding in ["toc", "csr"] {
+        let stored: i64 = db.value(&format!(
+            "SELECT bytes FROM corgipile_compress('rows', 'packed_{encoding}', label => 'label', features => '{{features_v}}',
+                encoding => '{encoding}', batch_rows => 100, seed => 1)"
+        ));
+        let arguments = format!(
+            "'packed_{encoding}', 'logistic', label => 'label', learning_rate => 0.1, max_epochs => 3, block_size => '8kB',
+             buffer_size => '10%'"
+        );
+        let expected = outcome(&mut db, &arguments, "\"cache\": \"off\"");
+        let memory_of = |db: &mut Database, memory: i64| {
+            db.run(&format!("SET corgipile.cache_memory = {memory}"));
+            let got = outcome(db, &arguments, "\"cache\": \"auto\"");
+            assert!(got == expected, "{encoding}, {memory} kB: {got:?}, not {expected:?}");
+            let node = cache_of(db, &arguments, "\"cache\": \"auto\"");
+            ((number(&node, "Cache Memory") + 1023) / 1024, number(&node, "Cached Blocks") == number(&node, "Blocks"))
+        };
+        let (open, all) = memory_of(&mut db, 256 << 10);
+        assert!(all);
+        // labels, and what else there is of each of the 400 mini-batches, are in it too
+        let packed = (stored + 400 * 600) / 1024;
+        assert!(open > packed + packed / 4, "{encoding}: {open} kB open, {packed} kB packed");
+        for memory in [packed + packed / 8, (packed + open) / 2, open + open / 16] {
+            let (used, all) = memory_of(&mut db, memory);
+            assert!(all && used <= memory, "{encoding}: {used} of {memory} kB");
+            assert!(used >= memory.min(open) * 3 / 4, "{encoding}: {used} of {memory} kB, as there are open ones");
+        }
+        let (used, all) = memory_of(&mut db, packed / 2);
+        assert!(!all && used <= packed / 2 && used > packed / 4, "{encoding}: {used} of {packed} kB");
+        assert_eq!(memory_of(&mut db, 0).0, 0);
+        db.run("RESET corgipile.cache_memory");
+    }
+}
+
 #[test]
 fn explain_says_what_will_be_and_what_was() {
     let mut db = Database::new();

@@ -337,6 +337,15 @@ pub const CALLS: &[&str] = &[
             m OPERATOR(public.*) v, v OPERATOR(public.*) m, m OPERATOR(public.*) f, f OPERATOR(public.*) m,
             m OPERATOR(public.+) f, f OPERATOR(public.+) m, m
        FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m, '{1,2}'::pg_catalog.float8[] AS v, '2'::pg_catalog.float8 AS f) AS s",
+    "SELECT public.corgipile_toc_add(m, a), public.corgipile_toc_add(a, m), public.corgipile_toc_add(m, m),
+            public.corgipile_toc_subtract(m, f), public.corgipile_toc_subtract(f, m), public.corgipile_toc_subtract(m, a),
+            public.corgipile_toc_subtract(a, m), public.corgipile_toc_subtract(m, m), public.corgipile_toc_divide(m, f),
+            public.corgipile_toc_divide(f, m), public.corgipile_toc_power(m, f), public.corgipile_toc_negate(m),
+            public.corgipile_toc_apply(m, 'abs'), m OPERATOR(public.+) a, a OPERATOR(public.+) m, m OPERATOR(public.+) m,
+            m OPERATOR(public.-) f, f OPERATOR(public.-) m, m OPERATOR(public.-) a, a OPERATOR(public.-) m, m OPERATOR(public.-) m,
+            OPERATOR(public.-) m, m OPERATOR(public./) f, f OPERATOR(public./) m, m OPERATOR(public.^) f
+       FROM (SELECT public.corgipile_toc('{{1,2},{3,4}}') AS m, '{{1,2},{3,4}}'::pg_catalog.float8[] AS a,
+                    '2'::pg_catalog.float8 AS f) AS s",
     "SELECT * FROM public.corgipile_compress('public.arrays', 'public.mini_batches', features => '{x}', batch_rows => 20)",
     "SELECT * FROM public.corgipile_compress('SELECT * FROM public.numbers', 'more', features => '{a,b}')",
     "SELECT * FROM public.corgipile_compression_report('public.arrays', features => '{x}', batch_rows => 100)",
