@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ def tables(database: str) -> None:
 
 def opened(kind: str, database: str) -> Iterator[Any]:
     """A connection of a kind."""
-    address = f"host={os.environ['PGHOST']} dbname='{database}'"
+    address = str_of(database)
     if kind.startswith("psycopg2"):
         connection = pytest.importorskip("psycopg2").connect(address)
         connection.autocommit = "committing" in kind
@@ -69,6 +71,10 @@ def opened(kind: str, database: str) -> Iterator[Any]:
 def given(request: pytest.FixtureRequest, database: str) -> Iterator[Any]:
     """A connection of each kind."""
     yield from opened(request.param, database)
+
+
+def str_of(database: str) -> str:
+    return f"host={os.environ['PGHOST']} dbname='{database}'"
 
 
 FEATURES = ["hours", "load", "site"]
@@ -132,6 +138,44 @@ def test_other_things_are_no_connections(database: str) -> None:
     with pytest.raises(Exception, match="must be rolled back first"):
         db.train(connection, "pumps")
     connection.close()
+
+
+def test_connections_made_to_measure(database: str) -> None:
+    """Classes derived from a driver's, URLs, JSON as text, and notices in whatever the user keeps them."""
+    sa, psycopg2 = pytest.importorskip("sqlalchemy"), pytest.importorskip("psycopg2")
+    from sqlalchemy.orm import Session
+
+    url = sa.URL.create("postgresql+psycopg", database=database, query={"host": os.environ["PGHOST"]})
+    engine = sa.create_engine(url)
+    for given in (type("Mine", (Session,), {})(engine), url):
+        assert db.Database(given).list().columns[0] == "model_id"
+    engine.dispose()
+    connection = psycopg2.connect(host=os.environ["PGHOST"], dbname=database)
+    __import__("psycopg2.extras").extras.register_default_jsonb(connection, loads=str)
+    kept: deque[Any] = deque(["mine"])
+    connection.notices = kept
+    epochs = db.train(connection, "pumps", label="failed", name="measured", max_epochs=1)
+    assert list(kept) == ["mine"] and connection.notices is kept
+    assert [str(notice) for notice in epochs.notices] == [
+        str(notice) for notice in db.train(str_of(database), "pumps", label="failed", max_epochs=1).notices
+    ]
+    assert epochs.model(connection).label == db.Database(connection).export("measured")["label"] == "failed"
+    with db._connections.connected(connection) as conn, db._connections.notices(conn, kept.append):
+        conn.execute("DO $$BEGIN FOR i IN 1..70 LOOP RAISE NOTICE 'n' USING HINT = 'h'; END LOOP; END$$")
+    assert list(kept)[1:] == [db.Notice("NOTICE", "n", "h")] * 70
+    connection.close()
+
+
+def test_a_failed_call_within_another_leaves_nothing(database: str) -> None:
+    """A savepoint that was rolled back to is not taken for the one around it."""
+    for given in opened("psycopg2", database):
+        with db._connections.connected(given) as conn:
+            conn.execute("SELECT 1")
+            for _ in range(2):
+                with pytest.raises(Exception, match="nonsense"), conn.transaction():
+                    conn.execute("CREATE TEMPORARY TABLE left_over (a int)")
+                    db.train(given, "pumps", label="failed", model="nonsense")
+            assert conn.execute("SELECT to_regclass('left_over')").fetchone() == (None,)
 
 
 # --- sources
@@ -208,12 +252,52 @@ def test_arrays_in_a_frame_are_one_column_of_features(conn: Any) -> None:
         ({"x" * 64: [1]}, "source: a table can have no column 'x+'"),
         ({"a": [{}]}, "column 'a' has dict"),
         ({"a": [1, "x"]}, "column 'a' has values of several types"),
+        ({"a": [b"1"]}, "column 'a' has bytes"),
+        ({"a": np.array([1], "m8[s]")}, "column 'a' has timedelta64"),
+        ({"a": [10**400]}, "column 'a', row 0: the number is out of range for type float8"),
+        ({"a": [[1.0], ["x"]]}, "column 'a', row 1: list is no value of a column of type float8"),
+        ({"b": [1, 2], "a": ["x", "\ud800"]}, "column 'a', row 1: .* is not valid Unicode text"),
+        ({"\ud800": [1]}, "source: a table can have no column"),
+        ({"a": "abc"}, "source: column 'a' is 'abc', where a sequence of values is needed"),
+        ({"a": 3}, "source: column 'a' is 3, where a sequence of values is needed"),
         ([1, 2], "source: the name of a table, a query, .* is needed, not list"),
     ],
 )
 def test_frames_that_no_table_can_be_are_refused(conn: Any, frame: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         db.train(conn, frame, label="a")
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_values_of_frames_arrive_as_they_are(driver: str, database: str) -> None:
+    at = datetime(2024, 3, 4, 5, 6, 7, 8)
+    frame: dict[str, Any] = {
+        "é %s": ["ü", 'a\n\\.\n"b",\t'],
+        "naive": [at, None],
+        "aware": [at.replace(tzinfo=timezone.utc), None],
+        "days": np.array(["2024-03-04", "NaT"], "M8[D]"),
+        "moments": np.array([at, "NaT"], "M8[ns]"),
+        "whole": [2**63 - 1, None],
+        "wide": [2**63, Decimal("0.1")],
+        "real": [5e-324, float("nan")],
+        "lists": [[0.1, None, float("inf")], None],
+    }
+    day = at.date()
+    expected = [
+        ("ü", at, at.replace(tzinfo=timezone.utc), day, at, 2**63 - 1, 2.0**63, 5e-324, [0.1, None, float("inf")]),
+        (frame["é %s"][1], *[None] * 5, 0.1, None, None),
+    ]
+    for given in opened(driver, database):
+        given.cursor().execute("SET datestyle = 'German'; SET timezone = 'UTC'")
+        if driver == "psycopg2":
+            given.set_client_encoding("LATIN1")  # what SET does to it, psycopg2 does not see
+        else:
+            given.execute("SET client_encoding = latin1")
+        with db._connections.connected(given) as conn, conn.transaction(), db._given.sourced(conn, frame) as name:
+            conn.execute("SET LOCAL datestyle = 'ISO'")
+            cursor = conn.execute(f"SELECT * FROM {name}")
+            assert [column.name for column in cursor.description] == list(frame)
+            assert cursor.fetchall() == expected
 
 
 def test_what_sqlalchemy_selects_is_a_source(conn: Any) -> None:
@@ -224,8 +308,28 @@ def test_what_sqlalchemy_selects_is_a_source(conn: Any) -> None:
     table = sa.Table("My pumps", sa.MetaData(), *[sa.Column(c.name) for c in columns], schema="Odd")
     few = sa.select(table).where(sa.or_(table.c.site == "100% mine", table.c.hours > 0.5))
     count = conn.execute("SELECT count(*) FROM pumps WHERE site = '100%% mine' OR hours > 0.5", []).fetchone()[0]
-    for source, rows in ((table, 1000), (few, count), (sa.text("SELECT * FROM pumps WHERE site LIKE '100%'"), 500)):
-        assert db.train(conn, source, label="failed", features=FEATURES, max_epochs=1)["tuples"] == [rows]
+    like = sa.text("SELECT * FROM pumps WHERE site LIKE :site")
+    orm = pytest.importorskip("sqlalchemy.orm")
+    mapped = orm.registry().map_imperatively(type("Pump", (), {}), table, primary_key=[table.c.hours]).class_
+    for source, rows in (
+        (table, 1000),
+        (sa.table("My pumps", schema="Odd"), 1000),
+        (mapped, 1000),
+        (orm.Session().query(mapped), 1000),
+        (table.alias("a"), 1000),
+        (few, count),
+        (few.subquery(), count),
+        (few.cte("few"), count),
+        (like.bindparams(site="100%"), 500),
+        (sa.values(*columns[:2], columns[3], name="v").data([(1.0, 2.0, True), (2.0, 1.0, False)]), 2),
+    ):
+        features = FEATURES[:2] if rows == 2 else FEATURES
+        assert db.train(conn, source, label="failed", features=features, max_epochs=1)["tuples"] == [rows]
+    with pytest.raises(ValueError, match="source: its parameter 'site' has no value"):
+        db.train(conn, like, label="failed")
+    for source in (sa.insert(table), table.c.hours):
+        with pytest.raises(TypeError, match="source: what SQLAlchemy selects rows by is needed, not"):
+            db.train(conn, source, label="failed")
 
 
 # --- every function

@@ -44,25 +44,35 @@ def connected(given: Any) -> Generator[Any, None, None]:
             yield conn
         return
     kind = type(given)
-    if kind.__module__.startswith("sqlalchemy."):
+    if _is_of(given, "sqlalchemy"):
         if hasattr(given, "connect") and hasattr(given, "dialect"):
             with given.connect() as connection, connected(connection) as conn:
                 yield conn
             return
         if hasattr(given, "get_bind") and hasattr(given, "connection"):  # a session
             given = given.connection()
+        if hasattr(given, "render_as_string"):  # a URL
+            sqlalchemy = required("sqlalchemy", "a URL of it")
+            with connected(sqlalchemy.create_engine(given, poolclass=sqlalchemy.NullPool)) as conn:
+                yield conn
+            return
         driver = getattr(getattr(given, "connection", None), "driver_connection", None)
         if driver is None:
             raise TypeError(f"conn: {kind.__name__} of SQLAlchemy is neither an engine nor a connection")
         if given.in_transaction():
             given.exec_driver_sql("SELECT 1")  # begun on the server, too: what follows is a part of it
         given = driver
-    if any(of.__module__.split(".")[0] == "psycopg2" for of in type(given).__mro__):
+    if _is_of(given, "psycopg2"):
         from ._psycopg2 import OfPsycopg2
 
         given = OfPsycopg2(given)
     check_connection(given)
     yield given
+
+
+def _is_of(given: Any, package: str) -> bool:
+    """Whether the class of an object, or one that it is derived from, is of this package."""
+    return any(of.__module__.split(".")[0] == package for of in type(given).__mro__)
 
 
 def check_connection(conn: Any) -> None:

@@ -17,7 +17,7 @@ from ._epochs import Epochs
 from ._extension import only, schema, select
 from ._given import sourced
 from ._model import Model
-from ._models import find
+from ._models import find, read
 from ._table import Table
 from .reporting.sample import literal, subquery
 
@@ -192,7 +192,7 @@ class Database:
 
     def export(self, model: Any) -> dict[str, Any]:
         """`corgipile_export`: the document of a model."""
-        return self._one_of_model("corgipile_export", model)
+        return read(self._one_of_model("corgipile_export", model))
 
     def export_onnx(self, model: Any) -> bytes:
         """`corgipile_export_onnx`: a model as a graph of ONNX."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import called, check_text
+from .._text import is_unicode
 from ._connections import quoted
 from ._loading import CONVERTERS, kind_of
 from ._nulls import is_null
@@ -30,7 +31,7 @@ def sourced(conn: Any, source: Any) -> Generator[str, None, None]:
     """
     if isinstance(source, str):
         yield check_text("source", source, "my_table")
-    elif hasattr(source, "compile") and hasattr(source, "_execute_on_connection"):
+    elif _is_of_sqlalchemy(source):
         yield _of_sqlalchemy(source)
     else:
         columns = _columns_of(source)
@@ -40,15 +41,31 @@ def sourced(conn: Any, source: Any) -> Generator[str, None, None]:
         conn.execute(f"DROP TABLE pg_temp.{table}")
 
 
-def _of_sqlalchemy(selectable: Any) -> str:
-    from sqlalchemy import Table
+def _of_sqlalchemy(given: Any) -> str:
+    import sqlalchemy
     from sqlalchemy.dialects.postgresql import dialect
+    from sqlalchemy.sql import expression, visitors
 
+    selectable = getattr(given, "statement", given)  # of a query of a session
+    if isinstance(given, type):
+        selectable = sqlalchemy.inspect(given).selectable  # of a class that is mapped to a table
     # percent signs of a query are doubled for drivers that have parameters like %s
     own = dialect(paramstyle="named")
-    if isinstance(selectable, Table):
+    if isinstance(selectable, expression.TableClause):
         return own.identifier_preparer.format_table(selectable)
+    if isinstance(selectable, expression.FromClause):
+        selectable = sqlalchemy.select(sqlalchemy.text("*")).select_from(selectable)
+    if not isinstance(selectable, expression.SelectBase | expression.TextClause):
+        raise TypeError(f"source: what SQLAlchemy selects rows by is needed, not {type(given).__name__}")
+    for part in visitors.iterate(selectable):
+        if isinstance(part, expression.BindParameter) and part.required:
+            raise ValueError(f"source: its parameter {part.key!r} has no value: source.params(...) or bindparams(...)")
     return str(selectable.compile(dialect=own, compile_kwargs={"literal_binds": True}))
+
+
+def _is_of_sqlalchemy(source: Any) -> bool:
+    is_statement = hasattr(source, "compile") and hasattr(source, "_execute_on_connection")
+    return is_statement or hasattr(source, "statement") or hasattr(source, "__mapper__")
 
 
 def _columns_of(frame: Any) -> list[tuple[str, list[Any]]]:
@@ -62,7 +79,7 @@ def _columns_of(frame: Any) -> list[tuple[str, list[Any]]]:
     elif hasattr(frame, "columns") and hasattr(frame, "get_columns"):
         columns = [(column.name, column.to_list()) for column in frame.get_columns()]
     elif isinstance(frame, dict):
-        columns = [(str(name), list(values)) for name, values in frame.items()]
+        columns = [(str(name), _values_of(str(name), values)) for name, values in frame.items()]
     else:
         raise TypeError(
             "source: the name of a table, a query, what SQLAlchemy selects, or a frame of pandas, polars or pyarrow is "
@@ -70,7 +87,7 @@ def _columns_of(frame: Any) -> list[tuple[str, list[Any]]]:
         )
     names = [name for name, _ in columns]
     for name in names:
-        if not name or "\0" in name or len(name.encode()) > _LONGEST_NAME:
+        if not name or "\0" in name or not is_unicode(name) or len(name.encode()) > _LONGEST_NAME:
             raise ValueError(f"source: a table can have no column {name!r}: a name has from 1 to {_LONGEST_NAME} bytes")
     if len(set(names)) < len(names):
         raise ValueError(f"source: two columns have the same name, of {', '.join(map(repr, names))}")
@@ -80,6 +97,16 @@ def _columns_of(frame: Any) -> list[tuple[str, list[Any]]]:
     return columns
 
 
+def _values_of(name: str, values: Any) -> list[Any]:
+    """The values of a sequence, moments of numpy as Python has them."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"source: column {name!r} is {called(values)}, where a sequence of values is needed")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        # as whole numbers of nanoseconds, tolist() would have them
+        return values.astype("M8[us]" if np.datetime_data(values.dtype)[0] != "D" else "M8[D]").tolist()
+    return list(values)
+
+
 def _load(conn: Any, table: str, columns: Sequence[tuple[str, list[Any]]]) -> None:
     kinds = [_type_of(name, values) for name, values in columns]
     defined = ", ".join(f"{quoted(name)} pg_catalog.{kind}" for (name, _), kind in zip(columns, kinds))
@@ -87,18 +114,42 @@ def _load(conn: Any, table: str, columns: Sequence[tuple[str, list[Any]]]) -> No
     converters = [_CONVERTERS.get(kind) or CONVERTERS[kind] for kind in kinds]
     with conn.cursor().copy(f"COPY pg_temp.{table} FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(kinds)
-        for row in zip(*(values for _, values in columns)):
-            copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
+        try:
+            for row in zip(*(values for _, values in columns)):
+                copy.write_row([None if is_null(value) else convert(value) for value, convert in zip(row, converters)])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _of_value(columns, kinds) or error from error
+
+
+def _of_value(columns: Sequence[tuple[str, list[Any]]], kinds: Sequence[str]) -> Exception | None:
+    """What is wrong with the first value that cannot be what its column is."""
+    for (name, values), kind in zip(columns, kinds):
+        convert = _CONVERTERS.get(kind) or CONVERTERS[kind]
+        for row, value in enumerate(values):
+            where = f"source: column {name!r}, row {row}"
+            try:
+                if not is_null(value) and isinstance(convert(value), str) and not is_unicode(value):
+                    return ValueError(f"{where}: {value!r} is not valid Unicode text")
+            except OverflowError:
+                return ValueError(f"{where}: the number is out of range for type {kind}")
+            except (TypeError, ValueError):
+                return TypeError(f"{where}: {called(value)} is no value of a column of type {kind}")
+    return None
 
 
 def _type_of(name: str, values: list[Any]) -> str:
     """The type of a column: as features have it, but for whole numbers, which may be labels, and lists."""
     there = [value for value in values if not is_null(value)]
-    if there and all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in there):
+    if there and all(_is_whole(value) for value in there):
         return "int8" if all(-(2**63) <= value < 2**63 for value in there) else "float8"
     if there and all(isinstance(value, list | tuple | np.ndarray) for value in there):
         return "float8[]"
     return kind_of(name, there)
+
+
+def _is_whole(value: Any) -> bool:
+    # a duration of numpy is an integer to it
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def _numbers_of(values: Any) -> list[float | None]:

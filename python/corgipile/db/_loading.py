@@ -157,7 +157,12 @@ def _kind(name: str, value: Any) -> str:
     if isinstance(value, date):
         return "date"
     try:
+        # numpy makes numbers of moments and durations, and Python of bytes
+        if isinstance(value, bytes | bytearray | memoryview | np.datetime64 | np.timedelta64):
+            raise TypeError
         float(value)
+    except OverflowError:
+        raise ValueError(f"column {name!r} has a whole number that is out of range for type float8") from None
     except (TypeError, ValueError):
         raise TypeError(f"column {name!r} has {type(value).__name__}, which can be no feature") from None
     return "float8"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,12 @@ def export(conn: Any, model: str | int, version: int | None = None) -> Exported:
         )
     if not rows:
         raise LookupError(f"there is no model {model_id} that you may use")
-    return Exported(rows[0][0], model_id, rows[0][1])
+    return Exported(read(rows[0][0]), model_id, rows[0][1])
+
+
+def read(document: Any) -> Any:
+    """A document, also if the connection gives JSON as it is written."""
+    return json.loads(document) if isinstance(document, str | bytes) else document
 
 
 def find(conn: Any, model: str | int, version: int | None = None) -> int:

@@ -61,7 +61,8 @@ class OfPsycopg2:
     def transaction(self, force_rollback: bool = False) -> Generator[None, None, None]:
         """A transaction, or a savepoint within one."""
         is_outer = self.conn.info.transaction_status == _IDLE
-        begin, keep, undo = "SAVEPOINT corgipile", "RELEASE SAVEPOINT corgipile", "ROLLBACK TO SAVEPOINT corgipile"
+        begin, keep = "SAVEPOINT corgipile", "RELEASE SAVEPOINT corgipile"
+        undo = f"ROLLBACK TO SAVEPOINT corgipile; {keep}"  # else that of an outer one would end at this one
         if is_outer:
             begin, keep, undo = "BEGIN" if self.conn.autocommit else "SELECT", "COMMIT", "ROLLBACK"
         self.execute(begin)
@@ -82,12 +83,16 @@ class OfPsycopg2:
 
     def add_notice_handler(self, handler: Callable[[Any], None]) -> None:
         """Has the notices of later statements handled."""
-        del self.conn.notices[:]
+        if not self._handlers:
+            # a list of its own: psycopg2 keeps 50 notices only, and in whatever the user has for them
+            self._before, self.conn.notices = self.conn.notices, _Kept()
         self._handlers.append(handler)
 
     def remove_notice_handler(self, handler: Callable[[Any], None]) -> None:
         """Ends that."""
         self._handlers.remove(handler)
+        if not self._handlers:
+            self.conn.notices = self._before
 
     def run(self, call: Callable[[], Any]) -> None:
         """Runs what waits for the server, so that an interrupt ends it there."""
@@ -114,13 +119,13 @@ class OfPsycopg2:
 
     def _tell(self) -> None:
         if self._handlers:
-            for text in self.conn.notices:
-                found = re.match(r"(\w+):\s+(.*?)(?:\nHINT:\s+(.*?))?\s*\Z", text, re.DOTALL)
-                if found:
-                    message = re.split(r"\n(?:DETAIL|CONTEXT|LOCATION):", found[2])[0]
-                    for handler in self._handlers:
-                        handler(_Diagnostic(found[1], message, found[3]))
-            del self.conn.notices[:]
+            told, self.conn.notices = self.conn.notices, _Kept()
+            for text in told.texts:
+                severity, _, rest = text.strip().partition(":  ")
+                parts = re.split(r"\n(DETAIL|HINT|QUERY|CONTEXT|LOCATION):  ", rest)
+                hint = dict(zip(parts[1::2], parts[2::2])).get("HINT")
+                for handler in self._handlers:
+                    handler(_Diagnostic(severity, parts[0], hint))
 
     def close(self) -> None:
         """Closes the connection."""
@@ -131,6 +136,16 @@ class OfPsycopg2:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+class _Kept:
+    """All notices: of a list, psycopg2 drops those before the last 50."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def append(self, text: str) -> None:
+        self.texts.append(text)
 
 
 class _Cursor:
@@ -170,7 +185,7 @@ class _Cursor:
             copy.text.flush()
             file.seek(0)
             if copy.has_rows:
-                statement = statement.replace("(FORMAT BINARY)", "(FORMAT CSV)")
+                statement = statement.replace("(FORMAT BINARY)", "(FORMAT CSV, ENCODING 'UTF8')")
             self._conn.run(lambda: self._cursor.copy_expert(statement, file))
 
     def __enter__(self) -> _Cursor:
