@@ -23,7 +23,8 @@ pub const CASES: &[Case] = &[
         "SELECT corgipile_train('t', shuffle => 'riffle')",
         "22023",
         r#"unknown shuffle strategy "riffle""#,
-        "Known shuffle strategies are: no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile.",
+        "Known shuffle strategies are: no_shuffle, shuffle_once, epoch_shuffle, sliding_window, mrs, block_only, corgipile, \
+         block_only_stratified, corgipile_simple, corgipile_one_buffer.",
     ),
     Case(
         "ArgumentError::NotShared",

@@ -54,7 +54,10 @@ fn a_hostile_search_path_changes_nothing_that_functions_and_views_call() {
     let mut trojans = Trojans::new();
     trojans.keeps_off("CREATE EXTENSION corgipile");
     trojans.train();
-    trojans.db.run("CREATE TABLE public.large AS SELECT repeat('x', 1000) FROM generate_series(1, 10000); CHECKPOINT");
+    trojans.db.run(
+        "CREATE TABLE public.large AS
+         SELECT i % 2 AS label, i AS x, repeat('x', 1000) AS filler FROM generate_series(1, 10000) i; CHECKPOINT",
+    );
     trojans.plant("mal").assert_many();
     let functions = "SELECT DISTINCT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_depend d ON d.objid = p.oid
                        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'corgipile'
