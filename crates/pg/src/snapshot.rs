@@ -37,7 +37,10 @@ impl Writes {
 /// A statement that changes something has a number, and is followed by one with another.
 pub fn has_written() -> bool {
     let now = Writes::now();
-    (now.transaction != 0 || now.command > 0) && AFTER_OWN.get() != Some(now)
+    // TRUNCATE of a foreign table has no number: what it leaves here is its lock
+    // SAFETY: reads a variable.
+    let has_locked = unsafe { pg_sys::MyXactFlags } as u32 & pg_sys::XACT_FLAGS_ACQUIREDACCESSEXCLUSIVELOCK != 0;
+    has_locked || ((now.transaction != 0 || now.command > 0) && AFTER_OWN.get() != Some(now))
 }
 
 /// Runs what writes to the library's own tables alone, which does not count for [`has_written`].

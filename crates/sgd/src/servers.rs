@@ -94,7 +94,8 @@ impl Servers {
         let steps = (rows / f64::from(batch)).max(groups);
         ways.push((Way::MiniBatches(batch), epochs * (pass + each * learn + steps * step(weights))));
         if self.fetches {
-            let fetch = self.count as f64 * Self::CONNECTION + rows * self.columns as f64 * Self::VALUE;
+            // foreign tables are read one after the other
+            let fetch = self.count as f64 * (Self::CONNECTION + pass) + rows * self.columns as f64 * Self::VALUE;
             // before the first epoch the rows are gone through once more
             ways.push((Way::Fetching, fetch + (epochs + 1.0) * rows * learn));
         }

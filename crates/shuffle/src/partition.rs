@@ -1,8 +1,8 @@
 //! Several processes that learn one model together: who reads which blocks, and who learns from how many tuples when.
 //!
 //! Each of k processes fills a buffer of its own with a k-th of the blocks that one process would have in its buffer,
-//! and shuffles the tuples in it. Taken in turns, a tuple of each process after the other,
-//! their tuples make one sequence.
+//! and shuffles the tuples in it. Taken in turns, a tuple of each process after the other as long as all have as many
+//! ([`RoundRobin`]), their tuples make one sequence.
 //!
 //! It guarantees what Theorem 3 of the CorgiPile paper (the journal version, section 6) asks for: that sequence is one
 //! that a single process with the whole buffer could have drawn. The blocks that the k processes have in their buffers
@@ -129,22 +129,22 @@ impl PartitionEpoch {
     }
 }
 
-/// Who has learned from how much, while the tuples of all processes' buffers are gone through: one tuple each, the
-/// first process first, as long as it has any.
+/// Who has learned from how much, while the tuples of all processes' buffers are gone through. In turns, if all have as
+/// many; a process with twice as many has two turns for one of the others', so that the end of the buffers is mixed as
+/// their begin is. (The tuple in place j of n, from 0, has its turn by (j + 1/2) / n.)
 #[derive(Debug, Clone, Default)]
 pub struct RoundRobin {
-    /// tuples that each process has left
+    /// tuples that each process had, and has left
+    all: Vec<usize>,
     left: Vec<usize>,
-    /// whose turn it is
-    next: usize,
 }
 
 impl RoundRobin {
     /// Begins buffers of this many tuples.
     pub fn begin(&mut self, tuples: impl Iterator<Item = usize>) {
-        self.left.clear();
-        self.left.extend(tuples);
-        self.next = 0;
+        self.all.clear();
+        self.all.extend(tuples);
+        self.left.clone_from(&self.all);
     }
 
     /// Tuples that are left to all processes.
@@ -155,24 +155,16 @@ impl RoundRobin {
     /// Goes on by `tuples` turns, or as many as are left, and returns how many of them were those of process `index`.
     pub fn take(&mut self, tuples: usize, index: usize) -> usize {
         let before = self.left[index];
-        let mut wanted = tuples.min(self.left());
-        // to the end of a round
-        while wanted > 0 && self.next > 0 {
-            wanted -= self.turn();
+        let total: usize = self.all.iter().sum();
+        let gone = (total - self.left() + tuples).min(total);
+        // Rounding the processes' shares gives each turn but for a half. What is certain comes at once, the rest by turns.
+        let certain = (2 * gone as u128).saturating_sub(self.all.len() as u128);
+        for (left, all) in self.left.iter_mut().zip(&self.all) {
+            let taken = (certain * *all as u128 + total as u128) / (2 * total as u128).max(1);
+            *left = (*left).min(all - (taken as usize).min(*all));
         }
-        // whole rounds, until somebody has none left
-        while wanted > 0 {
-            let having = self.left.iter().filter(|left| **left > 0);
-            let (players, least) = having.fold((0, usize::MAX), |(n, least), left| (n + 1, least.min(*left)));
-            let rounds = least.min(wanted / players);
-            if rounds == 0 {
-                break;
-            }
-            self.left.iter_mut().for_each(|left| *left = left.saturating_sub(rounds));
-            wanted -= rounds * players;
-        }
-        while wanted > 0 {
-            wanted -= self.turn();
+        while total - self.left() < gone {
+            self.turn();
         }
         before - self.left[index]
     }
@@ -186,12 +178,16 @@ impl RoundRobin {
         before.iter().zip(&self.left).map(|(before, left)| before - left).collect()
     }
 
-    /// One process's turn; how many tuples that came to.
-    fn turn(&mut self) -> usize {
-        let left = &mut self.left[self.next];
-        let taken = usize::from(*left > 0);
-        *left -= taken;
-        self.next = (self.next + 1) % self.left.len();
-        taken
+    /// One process's turn.
+    fn turn(&mut self) {
+        // (taken + 1/2) / all, and of equal ones the first process's
+        let place = |i: usize| (2 * (self.all[i] - self.left[i]) + 1) as u128;
+        let first = (0..self.left.len()).filter(|i| self.left[*i] > 0).reduce(|one, other| {
+            let is_before = place(other) * (self.all[one] as u128) < place(one) * (self.all[other] as u128);
+            if is_before { other } else { one }
+        });
+        if let Some(first) = first {
+            self.left[first] -= 1;
+        }
     }
 }

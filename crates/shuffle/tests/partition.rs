@@ -166,11 +166,16 @@ proptest! {
         prop_assert_eq!(&sizes[whole..], if tuples.is_multiple_of(batch) { vec![] } else { vec![tuples % batch] });
     }
 
+    /// In turns, where all have as many.
     #[test]
-    fn processes_share_a_batch_evenly_as_long_as_all_have_tuples(
+    fn processes_have_turns_in_proportion_to_their_tuples(
         tuples in prop::collection::vec(0..200_usize, 1..9), batch in 1..50_usize,
     ) {
         let k = tuples.len();
+        let mut sequence: Vec<(usize, usize)> = (0..k).flat_map(|i| (0..tuples[i]).map(move |j| (i, j))).collect();
+        // by (j + 1/2) / n, and of equal ones the first process's
+        sequence.sort_by_key(|(i, _)| *i);
+        sequence.sort_by(|(i, j), (other, l)| ((2 * j + 1) * tuples[*other]).cmp(&((2 * l + 1) * tuples[*i])));
         let mut turns = RoundRobin::default();
         turns.begin(tuples.iter().copied());
         let mut taken = vec![0; k];
@@ -183,10 +188,9 @@ proptest! {
             turns.take(batch, 0);
             let done = tuples.iter().sum::<usize>() - turns.left();
             prop_assert_eq!(taken.iter().sum::<usize>(), done);
-            // anyone who has learned from less than another by more than one tuple has nothing left
-            for (i, least) in taken.iter().enumerate() {
-                let most = taken.iter().max().unwrap();
-                prop_assert!(least + 1 >= *most || *least == tuples[i], "{:?} of {:?}", taken, tuples);
+            for (i, taken) in taken.iter().enumerate() {
+                let expected = sequence[..done].iter().filter(|(process, _)| *process == i).count();
+                prop_assert_eq!(*taken, expected, "{} after {} turns of {:?}", i, done, &tuples);
             }
         }
         prop_assert_eq!(taken, tuples);

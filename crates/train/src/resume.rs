@@ -74,6 +74,11 @@ pub fn save(trainer: &mut Trainer, decoder_state: DecoderState, losses: Losses) 
 }
 
 impl Resume {
+    /// Were servers named, or chosen, to train on?
+    pub fn was_on_servers(&self) -> bool {
+        self.record.contains_key("servers")
+    }
+
     /// Finds the model and gives the arguments what it was trained with, where they say nothing else.
     pub fn new(model: &str, arguments: &mut TrainArguments) -> Result<Resume> {
         let model = model::by_name_or_id(model)?;

@@ -224,7 +224,7 @@ impl Training {
         let prepares = (prepares && !is_known).then_some(wanted);
         let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
         let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
-        let place = Place::new(&request, &spec, (&source, &planned))?;
+        let place = Place::new(&request, resume.as_ref(), &spec, (&source, &planned))?;
         let comes_here = !matches!(place, Place::There(_));
         if request.shuffling.seed_is_given && planned.order_varies() && comes_here && !flags.explain_only() {
             notice_open_order();

@@ -3,8 +3,11 @@
 use super::cluster::Cluster;
 use super::messages::NodeTask;
 use crate::model_rows::PlannedRows;
+use crate::resume::Resume;
 use decode::{DecoderSpec, OwnedSpec};
 use errors::{Errand, Error, NodeError, PgError, Result};
+use loss::Steps;
+use options::chosen::Point;
 use options::nodes::Nodes;
 use options::request::Request;
 use options::shuffling::Shuffling;
@@ -35,13 +38,25 @@ pub struct There {
 }
 
 impl Place {
-    /// Decides by the request and the plan of its source.
-    pub fn new(request: &Request, spec: &DecoderSpec, (source, planned): (&Source, &Planned)) -> Result<Place> {
+    /// Decides by the request, the model that it goes on with, and the plan of its source.
+    pub fn new(
+        request: &Request,
+        resume: Option<&Resume>,
+        spec: &DecoderSpec,
+        (source, planned): (&Source, &Planned),
+    ) -> Result<Place> {
         let nodes = &request.options.servers;
+        // Each server would learn by itself, whatever labels its rows have: that was looked at before the first epoch only.
+        let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
+        let would_average_anew =
+            resume.is_some_and(|resume| !resume.was_on_servers()) && request.points.iter().any(averages);
         if *nodes == Nodes::Off {
             return Ok(Place::Here);
         }
         match rows_of_nodes(request, source, planned) {
+            Ok(rows) if *nodes == Nodes::Auto && rows.len() > 1 && would_average_anew => {
+                Ok(Place::HereBecause("the model was trained on one server, with a step for each row".into()))
+            }
             Ok(rows) => {
                 let (columns, order_varies_here) = (columns(spec, planned), planned.order_varies());
                 Ok(Place::There(Box::new(There { rows, columns, order_varies_here })))
@@ -101,7 +116,7 @@ fn foreign_rows(
     for other in names.iter().filter(|name| !rows.iter().any(|rows| rows.server == **name)) {
         pg::notice(
             format!("server \"{other}\" has no rows of the source"),
-            "The training goes on with the other servers. Leave this one out of option servers.",
+            "The rows of the other servers are used. Leave this one out of servers.",
         );
     }
     Ok(rows)

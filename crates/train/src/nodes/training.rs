@@ -41,6 +41,10 @@ impl Training {
         {
             trained = cluster.sensible(|cluster| self.train_on_nodes(cluster, there.columns.len()))?;
             self.summary.traffic = Some(cluster.traffic);
+            if matches!(trained, Remote::Fetching(_)) && there.order_varies_here && self.request.shuffling.seed_is_given
+            {
+                notice_open_order();
+            }
         }
         self.place = place;
         if let Remote::Fetching(_) = trained {

@@ -73,7 +73,7 @@ impl Training {
         let hyper = request.first_point().hyperparameters;
         let epochs = |point: &Point| match point.has_open_epochs {
             true => point.hyperparameters.automatic_epochs(extent),
-            false => point.max_epochs,
+            false => request.options.planned_epochs.unwrap_or(point.max_epochs),
         };
         let epochs = request.points.iter().map(epochs).max().unwrap_or(1);
         let takes_newton = outputs == 1
@@ -97,7 +97,8 @@ impl Training {
             batches: match (request.kind.is_linear(), request.has_open_rate()) {
                 (true, true) => BATCHES,
                 (true, false) => (BATCH, BATCH),
-                (false, _) => (1, largest_of_network(hyper)),
+                // a network of single rows would be averaged
+                (false, _) => (2, largest_of_network(hyper)),
             },
             fetches: self.original.is_some(),
         })
@@ -147,7 +148,7 @@ impl Training {
     /// anyway, and models of numbers, whose mixes are not known.
     fn fit_to_mix(&mut self, are_alike: bool) {
         let request = &mut self.request;
-        let is_given = request.options.batch_size.is_some();
+        let is_given = request.options.batch_size == Some(1);
         let asks = |point: &Point| point.says.as_ref().is_some_and(|says| says.contains_key("batch_size")) || is_given;
         let suits_newton = request.suits_newton(self.buffers.decoder.dim());
         let by_tuple = |point: &Point| {
@@ -174,7 +175,8 @@ impl Training {
         let open = |snapshot: Snapshot<'_>| {
             Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
         };
-        let mut training = Snapshot::with_active(open)?;
+        // all of it was reported when this training was opened
+        let mut training = pg::quietly(|| Snapshot::with_active(open))?;
         training.groups_before = self.groups_before.take();
         let rows = training.train()?;
         self.summary.models = training.summary.models;
@@ -186,7 +188,7 @@ impl Training {
 impl Cluster {
     /// Do several nodes learn from one group?
     pub(super) fn shares_a_group(&self) -> bool {
-        self.servers().count() > 1 && (self.owners.is_empty() || self.owners.contains(&None))
+        self.servers().count() > 1 && self.shared_groups() > 0
     }
 
     /// How many groups have rows on several nodes; 1 if there are no groups.

@@ -58,7 +58,8 @@ impl Spread {
             "INSERT INTO {name} SELECT * FROM base ORDER BY id;
              CREATE TABLE {name}_dealt ({COLUMNS});
              INSERT INTO {name}_dealt SELECT id, half, class, y, a, b, c, cat, v, k, kv, w, held
-             FROM (SELECT *, row_number() OVER (PARTITION BY tableoid ORDER BY id) AS turn, tableoid::regclass::text AS server
+             FROM (SELECT *, (row_number() OVER (PARTITION BY tableoid ORDER BY id) - 0.5::float8)
+                                 / count(*) OVER (PARTITION BY tableoid) AS turn, tableoid::regclass::text AS server
                    FROM {name}) s ORDER BY turn, server"
         ));
     }

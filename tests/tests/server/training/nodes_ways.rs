@@ -76,6 +76,64 @@ fn rows_that_auto_fetches_give_the_model_of_one_server() {
     let plan = near.lines(&format!("EXPLAIN ANALYZE SELECT * FROM corgipile_train({auto})"));
     assert!(plan.iter().any(|line| line.contains("Servers: none: that takes less time")), "{plan:#?}");
     assert_eq!(near.line("SELECT count(DISTINCT version), max(version) FROM corgipile.models WHERE name = 'm'"), "4|4");
+    // and it goes on so: servers that now learned row by row would each learn one class
+    let [one, other] = ["", ", servers => 'auto'"].map(|servers| {
+        let more = format!("'by_label', warm_start => 'm', max_epochs => 3{servers}");
+        near.trained(&more).bits()
+    });
+    assert_eq!(one, other);
+    near.run(
+        "CALL corgipile_train_in_steps('by_label', model => 'softmax', label => 'class', features => '{a,b,cat}',
+             name => 'steps', max_epochs => 12, epochs_per_step => 4, l2 => 0, seed => 3, servers => 'auto')",
+    );
+    let [told, real] = [
+        "SELECT accuracy FROM corgipile.training_history WHERE name = 'steps' ORDER BY epoch DESC LIMIT 1",
+        "SELECT value FROM corgipile_evaluate('steps', 'by_label') WHERE metric = 'accuracy'",
+    ]
+    .map(|query| near.value::<f64>(query));
+    assert!((told - real).abs() < 0.1, "{told} while training, {real} in truth");
+}
+
+#[test]
+fn a_table_that_the_transaction_has_emptied_is_fetched() {
+    let Some(mut spread) = Spread::new(a_table_that_the_transaction_has_emptied_is_fetched) else { return };
+    spread.by_hash();
+    let near = spread.near();
+    near.run("SET statement_timeout = '60s'");
+    let train = |servers| {
+        format!(
+            "SELECT max(tuples) FROM corgipile_train('t', 'logistic', 'half', '{{a,b}}', batch_size => 50,
+                                   max_epochs => 2, servers => '{servers}')"
+        )
+    };
+    near.run("BEGIN");
+    assert_eq!(near.line(&train("east,north,south")), "1200");
+    near.run("TRUNCATE t_east");
+    let left = near.line("SELECT count(*) FROM t");
+    assert!(left != "1200", "{left}");
+    assert_eq!(near.line(&train("auto")), left);
+    near.fails_with(&train("east,north,south"), "0A000");
+    near.run("ROLLBACK");
+}
+
+/// The rows of a large server are mixed with those of a small one to the end of each buffer.
+#[test]
+fn a_network_learns_from_servers_of_unequal_sizes_as_from_one() {
+    let Some(mut spread) = Spread::new(a_network_learns_from_servers_of_unequal_sizes_as_from_one) else { return };
+    spread.spread("uneven", "LIST (class)", ["IN (0)", "IN (1)", "IN (2)"]);
+    let near = spread.near();
+    near.run("DELETE FROM uneven WHERE class > 0 AND id % 4 > 0; CREATE TABLE one AS TABLE uneven");
+    let accuracy = |near: &mut Session, source: &str, servers: &str| {
+        let call = format!(
+            "'{source}', model => 'mlp', label => 'class', features => '{{a,b}}', max_epochs => 20, batch_size => 32,
+             seed => 1, servers => '{servers}'"
+        );
+        let model = near.train(&call)[0].model_id;
+        near.value::<f64>(&format!("SELECT value FROM corgipile_evaluate({model}, 'one') WHERE metric = 'accuracy'"))
+    };
+    let [there, here] =
+        [("uneven", "east,north,south"), ("one", "off")].map(|(source, servers)| accuracy(near, source, servers));
+    assert!(there > here - 0.02, "{there}, on one server {here}");
 }
 
 #[test]
