@@ -15,6 +15,7 @@ use decode::wanted::Wanted;
 use errors::{Errand, Result};
 use loss::{ModelParameters, Steps};
 use options::chosen::Point;
+use options::nodes::Nodes;
 use options::request::Request;
 use sgd::platt::HeldOutDecisions;
 use std::time::{Duration, Instant};
@@ -47,8 +48,11 @@ impl Training {
             }
         }
         self.place = place;
-        if let Remote::Fetching(_) = trained {
-            self.place = Place::HereBecause("that takes less time".to_owned());
+        match trained {
+            Remote::Fetching(_) => self.place = Place::HereBecause("that takes less time".to_owned()),
+            // what goes on with the model has to know
+            Remote::Local => self.request.options.servers = Nodes::Off,
+            Remote::Trained(..) => {}
         }
         Ok(trained)
     }

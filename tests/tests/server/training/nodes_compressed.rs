@@ -40,7 +40,9 @@ fn compress(spread: &mut Spread, table: &str) {
          WITH dealt AS MATERIALIZED (
              SELECT *, tableoid::regclass::text AS server, (row_number() OVER (PARTITION BY tableoid ORDER BY id) - 1) / 16 AS batch
              FROM {table}),
-         turns AS (SELECT server, batch, (row_number() OVER (ORDER BY batch, server) - 1) / 3 AS step FROM dealt GROUP BY 1, 2)
+         places AS (SELECT server, batch, (batch + 0.5::float8) / count(*) OVER (PARTITION BY server) AS place
+                     FROM (SELECT DISTINCT server, batch FROM dealt) d),
+        turns AS (SELECT server, batch, (row_number() OVER (ORDER BY place, server) - 1) / 3 AS step FROM places)
          SELECT {} FROM dealt JOIN turns USING (server, batch) GROUP BY step ORDER BY step",
         pack("batch, server, id")
     ));

@@ -1,6 +1,7 @@
 //! Probabilities of SVMs whose rows are on three private servers: those that one server fits to the same decisions.
 
 use super::nodes::Spread;
+use super::nodes_together::part;
 use corgipile_tests::Session;
 
 /// Asserts that sigmoids are equal but for what a row makes of a model that is decided to be on one side of the margin
@@ -67,6 +68,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
     let held = "\"probability\": true, \"validation_column\": \"held\"";
     let binary = format!("label => 'half', features => '{{a,b}}', {svm}, seed => 1, options => '{{{held}}}'");
     for table in ["t", "by_label", "one_empty"] {
+        part(near, table);
         assert_fitted(near, &format!("'{table}', {binary}, servers => 'east,north,south'"));
         assert_fitted(near, &format!("'{table}', {binary}, servers => 'east,north,south', group_by => 'cat'"));
         for (training, models, outputs) in [
@@ -92,7 +94,7 @@ fn servers_fit_the_probabilities_that_one_server_with_all_rows_fits() {
             ),
         ] {
             let there = sigmoids(near, table, &format!("{training}, servers => 'east,north,south'"));
-            let here = sigmoids(near, &format!("{table}_dealt"), &training);
+            let here = sigmoids(near, &format!("{table}_parted"), &training);
             assert_eq!(here.len(), models * 2 * outputs, "{training}");
             assert!(here.iter().any(|number| *number < 0.0), "{here:?}");
             assert_near([there, here], &format!("{table}, {training}"));

@@ -6,10 +6,11 @@ use corgipile_tests::{Session, sample};
 
 /// Makes `{table}_parted`: the rows of a spread table in the sequence in which nodes take turns with those that are not
 /// held out, and behind them the others.
-fn part(near: &mut Session, table: &str) {
+pub fn part(near: &mut Session, table: &str) {
     near.run(&format!(
         "CREATE TABLE {table}_parted AS SELECT id, half, class, y, a, b, c, cat, v, k, kv, w, held
-         FROM (SELECT *, row_number() OVER (PARTITION BY tableoid, held ORDER BY id) AS turn, tableoid::regclass::text AS server
+         FROM (SELECT *, (row_number() OVER (PARTITION BY tableoid, held ORDER BY id) - 0.5::float8)
+                             / count(*) OVER (PARTITION BY tableoid, held) AS turn, tableoid::regclass::text AS server
                FROM {table}) s ORDER BY held, turn, server"
     ));
 }
