@@ -135,14 +135,14 @@ impl MixedColumns {
         for (i, column) in self.columns.iter().enumerate() {
             if let MixedKind::Vector(VectorColumn { reader, len: None }) = &column.kind {
                 return match row.get(first + i) {
-                    None => MixedFault::NoLength(column.name.clone()),
+                    None => MixedFault::NoLength,
                     Some(vector) => {
                         vector_fault(reader.len(vector).err().unwrap_or(ArrayFault::Length(0)), 0, &column.name)
                     }
                 };
             }
         }
-        MixedFault::NoLength(String::new())
+        MixedFault::NoLength
     }
 
     /// Have rows an entry for each number alone, so that they are dense?

@@ -19,7 +19,7 @@ pub enum MixedFault {
     /// this column is NULL
     Null(String),
     /// the same, of vectors whose length is not known yet
-    NoLength(String),
+    NoLength,
     Row(Box<RowFault>),
 }
 

@@ -1,10 +1,9 @@
 //! What all kinds of columns have in common: how they are found, and errors about them.
 
-use errors::{Error, Result, RowFault, SourceError};
+use errors::{Error, Result, SourceError};
 use pg::catalog::names::quote_identifier;
 use pg::catalog::types::{base_type, is_enum, is_range, type_name};
 use pg::executor::query::Column;
-use pg::values::number::NumberFault;
 use pg::values::record::is_citext;
 use pgrx::pg_sys;
 
@@ -69,13 +68,4 @@ pub fn no_feature(column: &Column) -> Error {
 pub fn of_column(expressions: &str, name: &str) -> String {
     let name = quote_identifier(name);
     expressions.replace("(x)", &format!("({name})")).replace("FROM x", &format!("FROM {name}"))
-}
-
-/// What is wrong with a number in this column.
-#[cold]
-pub fn number_fault(fault: NumberFault, name: String) -> Box<RowFault> {
-    Box::new(match fault {
-        NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
-        NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
-    })
 }

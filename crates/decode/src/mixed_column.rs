@@ -2,7 +2,6 @@
 
 use super::bag::Bag;
 use super::category_column::{CategoryColumn, MixedFault};
-use super::columns::number_fault;
 use super::hashed::HashedText;
 use super::imputation::Imputation;
 use errors::RowFault;
@@ -222,14 +221,10 @@ impl VectorColumn {
 
 /// What is wrong with a vector of a column, of which `expected` numbers were to be read.
 pub fn vector_fault(fault: ArrayFault, expected: usize, name: &str) -> MixedFault {
-    MixedFault::Row(Box::new(match fault {
-        ArrayFault::Null(i) => return MixedFault::Null(format!("{name}[{i}]")),
-        ArrayFault::Number(i, fault) => return MixedFault::Row(number_fault(fault, format!("{name}[{i}]"))),
-        ArrayFault::Length(0) => RowFault::Empty,
-        ArrayFault::Length(found) => RowFault::Length(found, expected),
-        ArrayFault::Dimensions(n) => RowFault::Dimensions(n),
-        ArrayFault::Damaged => RowFault::DamagedVector,
-    }))
+    match RowFault::of_vector(fault, expected, |i| format!("{name}[{i}]")) {
+        RowFault::NullFeature(name) => MixedFault::Null(name),
+        fault => MixedFault::Row(Box::new(fault)),
+    }
 }
 
 /// What is wrong with a bag.
@@ -253,5 +248,5 @@ pub fn meet_null(imputation: Option<&mut Imputation>, position: usize, name: &st
 }
 
 pub fn read_number(number: NumberType, value: TypedDatum<'_>, name: &str) -> Result<f32, MixedFault> {
-    narrow(number.read(value)).map_err(|fault| MixedFault::Row(number_fault(fault, name.to_owned())))
+    narrow(number.read(value)).map_err(|fault| MixedFault::Row(Box::new(RowFault::of_number(fault, name.to_owned()))))
 }

@@ -1,7 +1,7 @@
 //! How rows become tuples: page by page, the usual rows fast, and with a reason for each row that becomes no tuple.
 
 use super::category_column::MixedFault;
-use super::columns::{FIRST_FEATURE, number_fault};
+use super::columns::FIRST_FEATURE;
 use super::features::FeatureColumns;
 use super::row_groups::{GroupFault, HELD_OUT};
 use super::sparse::{self, SparseError};
@@ -361,7 +361,7 @@ impl Decoder {
                     };
                     *place = match narrow(number.read(value)) {
                         Ok(value) => value,
-                        Err(fault) => return Err(number_fault(fault, names[i].clone())),
+                        Err(fault) => return Err(Box::new(RowFault::of_number(fault, names[i].clone()))),
                     };
                 }
             }
@@ -373,7 +373,7 @@ impl Decoder {
                 match read {
                     Ok(()) => {}
                     Err(MixedFault::Null(name)) => return self.null(RowFault::NullFeature(name)),
-                    Err(MixedFault::NoLength(_)) => return self.null(RowFault::NullFeatures),
+                    Err(MixedFault::NoLength) => return self.null(RowFault::NullFeatures),
                     Err(MixedFault::Row(fault)) => return Err(fault),
                 }
             }
@@ -436,7 +436,7 @@ impl Decoder {
                     columns.has_unseen()
                 }
                 Err(MixedFault::Null(name)) => return self.left_out(RowFault::NullFeature(name)),
-                Err(MixedFault::NoLength(_)) => return self.left_out(RowFault::NullFeatures),
+                Err(MixedFault::NoLength) => return self.left_out(RowFault::NullFeatures),
                 Err(MixedFault::Row(fault)) => return Err(fault.into()),
             },
             _ => return Ok(None), // never sparse
@@ -467,14 +467,10 @@ impl Decoder {
 
     #[cold]
     fn array_fault(&mut self, fault: ArrayFault, expected: usize) -> LabelAndWeight {
-        Err(match fault {
-            ArrayFault::Null(i) => return self.null(RowFault::NullFeature(self.features.name(i - 1))),
-            ArrayFault::Number(i, fault) => number_fault(fault, self.features.name(i - 1)),
-            ArrayFault::Length(0) => Box::new(RowFault::Empty),
-            ArrayFault::Length(found) => Box::new(RowFault::Length(found, expected)),
-            ArrayFault::Dimensions(n) => Box::new(RowFault::Dimensions(n)),
-            ArrayFault::Damaged => Box::new(RowFault::DamagedVector),
-        })
+        match RowFault::of_vector(fault, expected, |i| self.features.name(i - 1)) {
+            fault @ RowFault::NullFeature(_) => self.null(fault),
+            fault => Err(Box::new(fault)),
+        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Features as a column of indices and a column of values, or as a column of sparse vectors, which have both.
 
-use super::columns::{FIRST_FEATURE, number_fault};
+use super::columns::FIRST_FEATURE;
 use errors::RowFault;
 use errors::limits::MAX_WEIGHTS;
 use options::rows::Unseen;
 use pg::catalog::types::base_type;
 use pg::executor::query::Column;
 use pg::tuples::row::Row;
-use pg::values::array::ArrayFault;
 use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use pg::values::typed::TypedDatum;
@@ -199,38 +198,26 @@ impl SparseColumns {
 
     #[cold]
     fn explain(&self, fault: SparseFault) -> SparseError {
-        let (column, values) = match &self.source {
-            SparseSource::Pair { indices, values, .. } => (indices.clone(), values),
-            SparseSource::Vectors { column, .. } => (column.clone(), column),
+        let [indices, values] = match &self.source {
+            SparseSource::Pair { indices, values, .. } => [indices, values],
+            SparseSource::Vectors { column, .. } => [column, column],
         };
-        let of_array = |column: &String, fault| match fault {
-            ArrayFault::Null(i) => SparseError::Null(RowFault::NullElement(column.clone(), i)),
-            ArrayFault::Dimensions(n) => SparseError::Row(RowFault::ColumnDimensions(column.clone(), n)),
-            // none of these is found by looking at elements
-            ArrayFault::Length(n) => SparseError::Row(RowFault::Length(n, n)),
-            ArrayFault::Number(i, fault) => SparseError::Row(*number_fault(fault, format!("{values}[{i}]"))),
-            ArrayFault::Damaged => SparseError::Row(RowFault::DamagedVector),
-        };
-        SparseError::Row(match fault {
-            SparseFault::Indices(fault) => return of_array(&column, fault),
-            SparseFault::Values(fault) => return of_array(values, fault),
-            SparseFault::Lengths(of_indices, of_values) => {
-                RowFault::Lengths { columns: [column, values.clone()], lengths: [of_indices, of_values] }
+        let fault = match fault {
+            SparseFault::Dimensions(dimensions) if !self.fixed => {
+                RowFault::TooManyDimensions { dimensions, limit: self.dim }
             }
-            SparseFault::Below(index) => RowFault::IndexBelow { column, index, base: self.base() },
-            SparseFault::Beyond(index) => RowFault::IndexBeyond {
-                column,
-                index,
-                last: self.base() + self.dim as i64 - 1,
-                said: self.fixed,
-                of_model: self.of_model,
-            },
-            SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
-            SparseFault::Value(index, fault) => *number_fault(fault, format!("{values}[{index}]")),
-            SparseFault::Damaged => RowFault::DamagedVector,
-            SparseFault::Dimensions(found) if self.fixed => RowFault::Length(found, self.dim),
-            SparseFault::Dimensions(dimensions) => RowFault::TooManyDimensions { dimensions, limit: self.dim },
-        })
+            fault => RowFault::of_sparse(fault, [indices, values], (self.base(), self.dim), |index| {
+                format!("{values}[{index}]")
+            }),
+        };
+        match fault {
+            RowFault::NullElement(..) => SparseError::Null(fault),
+            RowFault::IndexBeyond { column, index, last, .. } => {
+                let (said, of_model) = (self.fixed, self.of_model);
+                SparseError::Row(RowFault::IndexBeyond { column, index, last, said, of_model })
+            }
+            fault => SparseError::Row(fault),
+        }
     }
 }
 

@@ -4,6 +4,9 @@ use super::words::in_words;
 use crate::limits::{MAX_CATEGORIES, MAX_CATEGORIES_BYTES, MAX_GROUP_BYTES, MAX_TEXT_BYTES, MAX_WEIGHTS};
 use pg::errors::{Code, Report};
 use pg::tuples::place::Place;
+use pg::values::array::ArrayFault;
+use pg::values::number::NumberFault;
+use pg::values::sparse::SparseFault;
 
 const NULLS: &str = "With \"nulls\": \"impute\", the default, NULLs in features are replaced by means, and other rows with NULLs \
                      are left out; with \"skip\", all rows with NULLs are.";
@@ -169,6 +172,58 @@ pub enum RowFault {
 }
 
 impl RowFault {
+    /// What is wrong with a number.
+    #[cold]
+    pub fn of_number(fault: NumberFault, name: String) -> RowFault {
+        match fault {
+            NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
+            NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
+        }
+    }
+
+    /// What is wrong with a vector, of which `expected` numbers were to be read.
+    #[cold]
+    pub fn of_vector(fault: ArrayFault, expected: usize, name: impl Fn(usize) -> String) -> RowFault {
+        match fault {
+            ArrayFault::Null(i) => RowFault::NullFeature(name(i)),
+            ArrayFault::Number(i, fault) => RowFault::of_number(fault, name(i)),
+            ArrayFault::Length(0) => RowFault::Empty,
+            ArrayFault::Length(found) => RowFault::Length(found, expected),
+            ArrayFault::Dimensions(n) => RowFault::Dimensions(n),
+            ArrayFault::Damaged => RowFault::DamagedVector,
+        }
+    }
+
+    /// What is wrong with sparse features in columns of indices and of values, or in one that is both.
+    #[cold]
+    pub fn of_sparse(
+        fault: SparseFault,
+        [indices, values]: [&str; 2],
+        (base, dim): (i64, usize),
+        name: impl Fn(i64) -> String,
+    ) -> RowFault {
+        let of_array = |fault, column: &str| match fault {
+            ArrayFault::Null(i) => RowFault::NullElement(column.to_owned(), i),
+            ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(column.to_owned(), n),
+            // none of these is found by looking at elements
+            fault => RowFault::of_vector(fault, dim, |i| name(i as i64)),
+        };
+        let column = indices.to_owned();
+        match fault {
+            SparseFault::Indices(fault) => of_array(fault, indices),
+            SparseFault::Values(fault) => of_array(fault, values),
+            SparseFault::Lengths(n, m) => RowFault::Lengths { columns: [column, values.to_owned()], lengths: [n, m] },
+            SparseFault::Below(index) => RowFault::IndexBelow { column, index, base },
+            SparseFault::Beyond(index) => {
+                RowFault::IndexBeyond { column, index, last: base + dim as i64 - 1, said: true, of_model: false }
+            }
+            SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
+            SparseFault::Value(index, fault) => RowFault::of_number(fault, name(index)),
+            SparseFault::Damaged => RowFault::DamagedVector,
+            SparseFault::Dimensions(found) => RowFault::Length(found, dim),
+        }
+    }
+
     /// Is it a NULL, which can be left out?
     pub fn is_null(&self) -> bool {
         self.sqlstate() == Code::ERRCODE_NULL_VALUE_NOT_ALLOWED

@@ -341,11 +341,6 @@ impl<'a> StateMut<'a> {
         Ok(report)
     }
 
-    /// How it is trained.
-    pub fn hyperparameters(&self) -> Hyperparameters {
-        self.training.state.hyper
-    }
-
     /// Features so far: sparse ones that were met, or those of the beginning.
     pub fn dim(&self) -> usize {
         self.training.state.now.dim as usize
@@ -359,11 +354,6 @@ impl<'a> StateMut<'a> {
     /// Whether its rows are sparse.
     pub fn is_sparse(&self) -> bool {
         self.training.state.sparse
-    }
-
-    /// The epoch that is going on, counted from 1.
-    pub fn epoch(&self) -> u32 {
-        self.training.state.now.epoch
     }
 
     /// Tuples learned from in this epoch.

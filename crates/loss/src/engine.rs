@@ -29,9 +29,6 @@ pub trait Engine: Debug {
     }
 
     /// Leaves the weights of these features of sparse tuples without the penalty of l2, from the first epoch on.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     fn exempt(&mut self, _features: &[u32]) -> Result<(), OutOfMemory> {
         unreachable!("an engine whose penalty is on all weights")
     }

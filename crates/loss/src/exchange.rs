@@ -14,16 +14,10 @@ pub trait Exchange {
     /// Replaces `numbers`, as many in every process, by what `combine` makes of those of all processes. `combine` gets,
     /// part by part, each of an even number unless it is the last one, the place for the result and what each process
     /// has there, in the sequence of the processes.
-    ///
-    /// # Errors
-    /// If a process has gone.
     fn all_reduce(&mut self, numbers: &mut [f32], combine: &mut Combine<'_>) -> Result<(), Self::Error>;
 
     /// Shows `words`, any number of them, to all processes, and gives `take` the number of each process and a part of
     /// its words: those of one process come in their sequence.
-    ///
-    /// # Errors
-    /// If a process has gone.
     fn gather(&mut self, words: &[u32], take: &mut dyn FnMut(usize, &[u32])) -> Result<(), Self::Error>;
 
     /// The words of all processes.

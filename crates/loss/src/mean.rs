@@ -16,9 +16,6 @@ pub struct Mean {
 
 impl Mean {
     /// That of nothing, with room for this many features.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(dim: usize, outputs: usize) -> Result<Mean, OutOfMemory> {
         let mut mean = Mean { weights: vec![Vec::new(); outputs], intercepts: vec![0.0; outputs], has_any: false };
         mean.reserve(dim)?;
@@ -26,9 +23,6 @@ impl Mean {
     }
 
     /// Makes room for this many features; new ones have a mean of 0, as they had a weight of 0.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn reserve(&mut self, dim: usize) -> Result<(), OutOfMemory> {
         for weights in &mut self.weights {
             let more = dim.saturating_sub(weights.len());

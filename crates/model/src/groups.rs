@@ -159,7 +159,7 @@ impl GroupModels {
         let table = ModelTable::open();
         let key = Key::Name(format!("{}/{group}", self.name));
         let (mut latest, mut is_own, mut forbidden) = (None, false, None);
-        table.each(&key, |row| {
+        table.each(&key, &mut |row| {
             let access = Access::of(row);
             is_own |= access == Some(Access::Owner);
             if row.owner() != self.owner {
@@ -244,7 +244,7 @@ fn first_of(table: &ModelTable, text: &str) -> Result<Option<First>> {
     let mut forbidden = None;
     for (owner, name) in meanings.flatten() {
         let (prefix, mut first) = (format!("{name}/"), None);
-        table.each_with_prefix(&prefix, |row| {
+        table.each_with_prefix(&prefix, &mut |row| {
             let is_other = owner.as_ref().is_some_and(|owner| row.owner() != *owner);
             let grouping = grouping_of(row, &prefix).filter(|_| !is_other);
             let Some(group) = grouping.and_then(|grouping| grouping.group) else { return ControlFlow::Continue(()) };
@@ -281,7 +281,7 @@ fn each_of(
     mut f: impl FnMut(&ModelRow, Grouping) -> ControlFlow<()>,
 ) {
     let prefix = format!("{name}/");
-    table.each_with_prefix(&prefix, |row| {
+    table.each_with_prefix(&prefix, &mut |row| {
         let grouping = if row.owner() == *owner { grouping_of(row, &prefix) } else { None };
         grouping.map_or(ControlFlow::Continue(()), |grouping| f(row, grouping))
     });
@@ -310,7 +310,7 @@ pub fn groups_before(name: &str, column: Option<&str>) -> Result<Option<GroupsBe
         ControlFlow::Break(())
     });
     let mut is_one_model = false;
-    table.each(&Key::Name(name.to_owned()), |row| {
+    table.each(&Key::Name(name.to_owned()), &mut |row| {
         let is_of_all = || Grouping::of_row(row).is_some_and(|of| of.is_of_all() && Some(of.column()) == column);
         is_one_model |= column.is_some() && row.owner() == user && !is_of_all();
     });

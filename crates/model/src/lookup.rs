@@ -42,7 +42,7 @@ pub fn if_seen(model: Rc<Model>) -> Result<Rc<Model>> {
 pub fn only_to_predict<R>(show: impl Fn(&ModelRow) -> R) -> Vec<R> {
     let table = ModelTable::open();
     let mut models = Vec::new();
-    table.each_row(|row| {
+    table.each_row(&mut |row| {
         if Access::to_see(row).is_none() && Access::of(row).is_some() {
             models.push(show(row));
         }

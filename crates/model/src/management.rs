@@ -320,7 +320,7 @@ fn owned(name: &str) -> Result<Named> {
 fn of_name(name: &str, owner: &StoredRole) -> Vec<i32> {
     let mut versions = Vec::new();
     let table = ModelTable::open();
-    table.each(&Key::Name(name.to_owned()), |row| {
+    table.each(&Key::Name(name.to_owned()), &mut |row| {
         if row.owner() == *owner {
             versions.extend(row.get::<i32>(c"version"));
         }

@@ -172,7 +172,7 @@ fn no_model(table: &ModelTable, name: &str) -> Error {
         return ModelError::NoModelName(name.to_owned(), None).into();
     }
     let mut names: Vec<String> = Vec::new();
-    table.each_row(|row| {
+    table.each_row(&mut |row| {
         if Access::of(row) == Some(Access::Owner) {
             names.extend(row.get::<String>(c"name"));
         }
@@ -186,7 +186,7 @@ fn owner_needed(name: &str, why: OwnerNeeded, candidates: Vec<String>) -> Error 
 
 fn versions(table: &ModelTable, name: &str) -> Vec<NamedVersion> {
     let mut versions = Vec::new();
-    table.each(&Key::Name(name.to_owned()), |row| {
+    table.each(&Key::Name(name.to_owned()), &mut |row| {
         versions.push(NamedVersion {
             owner: row.owner(),
             access: Access::of(row),

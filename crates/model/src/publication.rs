@@ -49,7 +49,7 @@ pub fn version_id(name: &str, version: Option<i32>) -> Result<i64> {
         }
         let Some(version) = version else { return Ok(named.id) };
         let mut id = None;
-        table.each(&Key::Name(named.name), |row| {
+        table.each(&Key::Name(named.name), &mut |row| {
             let is_it = row.owner() == named.owner && row.get(c"version") == Some(version);
             if is_it && Access::to_see(row).is_some() {
                 id = row.get(c"model_id");

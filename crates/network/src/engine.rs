@@ -67,9 +67,6 @@ pub struct NetworkEngine {
 
 impl NetworkEngine {
     /// Before the first epoch, with random weights. The hyperparameters have a design.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(
         hyper: Hyperparameters,
         dim: usize,

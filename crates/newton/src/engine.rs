@@ -25,9 +25,6 @@ pub struct NewtonEngine {
 
 impl NewtonEngine {
     /// Before the first pass, with weights that are 0.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(hyper: Hyperparameters, dim: usize, sparse: bool, level: Level) -> Result<NewtonEngine, OutOfMemory> {
         let sums = Sums::new(hyper.kind, dim, sparse, level)?;
         Ok(NewtonEngine { sums, descent: Descent::new(hyper.l2, dim)? })

@@ -64,8 +64,6 @@ pub struct Estimate {
 pub struct Estimates {
     /// By feature; the intercept is the last.
     pub all: Vec<Estimate>,
-    /// How many rows there were.
-    pub tuples: u64,
     /// Of a loss whose size says how far targets spread: rows less weights, the degrees of freedom of Student's
     /// distribution. None where the normal distribution is to be taken.
     pub freedom: Option<f64>,
@@ -152,7 +150,7 @@ impl Inference {
         columns: &[Range<usize>],
         weighting: Weighting,
     ) -> Result<Estimates, OutOfMemory> {
-        let (dim, tuples) = (self.sums.dim(), self.tuples());
+        let dim = self.sums.dim();
         let (weight, counted) = (self.weight(), self.rows as f64);
         let (rows, unit) = match weighting {
             Weighting::Frequencies => (weight, 1.0),
@@ -225,7 +223,7 @@ impl Inference {
         }
         let std_error = equations.keeps(0).then(|| covariance.of(contrast).sqrt());
         all[dim] = Estimate { value: at_zero, std_error };
-        Ok(Estimates { all, tuples, freedom, furthest, infinite, collinear })
+        Ok(Estimates { all, freedom, furthest, infinite, collinear })
     }
 
     /// Does this feature decide the label, so that the loss falls without end as its weight grows? It is never below 0,

@@ -2,7 +2,7 @@
 
 use super::chosen::{Point, Rate, Validation};
 use super::defaults;
-use super::request::Request;
+use super::request::{Open, Request};
 use super::rows::{By, ClassWeight};
 use choices::Choice;
 use loss::{Hyperparameters, Optimizer, Schedule, Solver};
@@ -12,7 +12,7 @@ use sgd::Stopping;
 /// Shows what was asked for, with the feature columns as they are shown. `processes` have trained; None: not yet.
 pub fn explain(request: &Request, features: &str, processes: Option<u32>, explain: Explain) {
     let options = &request.options;
-    explain.text(c"Model", if request.has_open_kind { "auto" } else { request.kind.name() });
+    explain.text(c"Model", if request.open == Open::Classes { "auto" } else { request.kind.name() });
     explain.text(c"Label", &request.label);
     explain.text(c"Features", features);
     options.weight.iter().for_each(|column| explain.text(c"Weight", column));
@@ -50,7 +50,7 @@ pub fn explain(request: &Request, features: &str, processes: Option<u32>, explai
     if options.probability {
         explain.text(c"Probabilities", "true");
     }
-    if request.has_open_objective {
+    if request.open == Open::Objective {
         explain.text(c"Objective", "auto");
     }
     if request.points.len() > 1 {

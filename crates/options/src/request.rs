@@ -35,10 +35,7 @@ pub struct Request {
     /// None: to be found in the source
     pub features: Option<Vec<String>>,
     pub kind: ModelKind,
-    /// may it be of more than two classes, if the labels have more?
-    pub has_open_kind: bool,
-    /// do the labels decide whether the network predicts a class or a number?
-    pub has_open_objective: bool,
+    pub open: Open,
     /// what is to be trained with: at least one point
     pub points: Vec<Point>,
     pub row_groups: RowGroupSpec,
@@ -52,8 +49,16 @@ pub struct Request {
     pub resume: Option<WarmStart>,
     /// how the best of the points is found, if only that one is to be stored
     pub search: Option<SearchSpec>,
-    /// the column of groups that have models under the same name, of the model of all rows next to them
-    pub all_groups_of: Option<String>,
+}
+
+/// What the labels decide about a model.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Open {
+    Nothing,
+    /// whether it has more than two classes
+    Classes,
+    /// whether the network predicts a class or a number
+    Objective,
 }
 
 /// A training that is continued, as far as it changes what is trained.
@@ -122,10 +127,13 @@ impl Request {
             .take::<Value>("sample")
             .map(|sample| sample.as_f64().or_else(|| sample.as_str()?.parse().ok()).unwrap_or(f64::NAN));
         let features: Option<Vec<Option<String>>> = arguments.take("features");
-        let (pages_per_block, has_open_kind) = (arguments.pages_per_block, arguments.has_open_model);
+        let (pages_per_block, has_open_model) = (arguments.pages_per_block, arguments.has_open_model);
         let options = arguments.into_options();
-        let has_open_objective =
-            kind == ModelKind::Mlp && resume.is_none() && !decides_objective(&options, grid.as_ref());
+        let open = match kind {
+            _ if has_open_model => Open::Classes,
+            ModelKind::Mlp if resume.is_none() && !decides_objective(&options, grid.as_ref()) => Open::Objective,
+            _ => Open::Nothing,
+        };
         let kind = parse::with_objective(kind, &options);
         let base = Base { options, kind, max_epochs, automatic };
         let (options, mut points) = grid::points(base, grid)?;
@@ -139,7 +147,7 @@ impl Request {
             design.seed = shuffling.seed;
         }
         let hold_out = options.validation().map(|validation| validation.hold_out(shuffling.seed));
-        let mut row_groups = RowGroupSpec { group: group_by, hold_out, folds: None };
+        let mut row_groups = RowGroupSpec { group: group_by, hold_out, ..RowGroupSpec::default() };
         let search = match search {
             Some(search) => {
                 // the best point is trained as by corgipile_train() without workers
@@ -156,8 +164,7 @@ impl Request {
             label,
             features,
             kind,
-            has_open_kind,
-            has_open_objective,
+            open,
             points,
             row_groups,
             shuffling,
@@ -167,7 +174,6 @@ impl Request {
             workers,
             resume,
             search,
-            all_groups_of: None,
         };
         request.check_solver()?;
         request.check_workers()?;
@@ -297,7 +303,7 @@ impl Request {
 
     /// The network predicts numbers.
     pub fn predict_numbers(&mut self) {
-        (self.kind, self.has_open_objective) = (Objective::Regression.network(), false);
+        (self.kind, self.open) = (Objective::Regression.network(), Open::Nothing);
         for point in &mut self.points {
             let Hyperparameters { kind, design, schedule, .. } = &mut point.hyperparameters;
             *kind = self.kind;
@@ -311,7 +317,7 @@ impl Request {
     /// The model that it is if there are more than two classes, if it may be another then: an SVM is one for each of
     /// them.
     pub fn kind_of_many(&self) -> Option<ModelKind> {
-        if self.has_open_kind { Some(ModelKind::Softmax) } else { self.kind.one_vs_rest() }
+        if self.open == Open::Classes { Some(ModelKind::Softmax) } else { self.kind.one_vs_rest() }
     }
 
     /// May its penalty be chosen? That is where it has one model: what suits all groups, or each point of a grid, is

@@ -23,6 +23,8 @@ pub enum HoldOut {
 pub struct RowGroupSpec {
     /// the column of the groups
     pub group: Option<String>,
+    /// of the model of all rows, the column of the groups whose models have the same name
+    pub all_of: Option<String>,
     pub hold_out: Option<HoldOut>,
     /// the folds of a search, if nothing is held out
     pub folds: Option<FoldSpec>,
@@ -77,7 +79,7 @@ impl Request {
     pub fn of_all_rows(&self) -> Option<Request> {
         let column = self.row_groups.group.clone().filter(|_| self.options.unseen_group == UnseenGroup::All)?;
         let mut request = self.clone();
-        (request.row_groups.group, request.all_groups_of) = (None, Some(column));
+        (request.row_groups.group, request.row_groups.all_of) = (None, Some(column));
         Some(request)
     }
 }

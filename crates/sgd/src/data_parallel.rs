@@ -65,9 +65,6 @@ impl Trainer {
 
     /// Begins the next buffer, which has this many tuples in all processes, and this many in a full step, as
     /// [`begin_buffer`](Trainer::begin_buffer); this process has those at these places.
-    ///
-    /// # Errors
-    /// Those of the exchange.
     pub fn begin_buffer_synchronized<E: Exchange>(
         &mut self,
         tuples: (usize, usize),
@@ -88,9 +85,6 @@ impl Trainer {
 
     /// Makes the step of a mini-batch that all processes have learned from, `tuples` tuples in all.
     ///
-    /// # Errors
-    /// Those of the exchange.
-    ///
     /// # Panics
     /// If there are no mini-batches.
     pub fn step_synchronized<E: Exchange>(&mut self, tuples: u32, exchange: &mut E) -> Result<(), E::Error> {
@@ -102,9 +96,6 @@ impl Trainer {
 
     /// Makes the model, and what the optimizer remembers, the mean of those of all processes, each of which has learned
     /// from this many of `tuples` since the last time.
-    ///
-    /// # Errors
-    /// Those of the exchange.
     ///
     /// # Panics
     /// If there are mini-batches.
@@ -127,9 +118,6 @@ impl Trainer {
 
     /// Counts what all processes have counted in this epoch, before it is ended. Of Newton's method these are the sums
     /// that its step follows from, too.
-    ///
-    /// # Errors
-    /// Those of the exchange.
     pub fn count_synchronized<E: Exchange>(&mut self, exchange: &mut E) -> Result<(), E::Error> {
         with_open(exchange, |exchange| self.engine.count_synchronized(exchange))
     }

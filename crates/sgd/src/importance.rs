@@ -38,11 +38,6 @@ impl Importance<'_> {
         Importance { kind, model, rows, score: score(kind, model, rows) }
     }
 
-    /// Accuracy, or R², of the rows as they are.
-    pub fn score(&self) -> f64 {
-        self.score
-    }
-
     /// The drop over this many permutations of these features.
     pub fn drop_of(&self, features: &Range<usize>, repeats: u32, seed: u64) -> Result<Drop, OutOfMemory> {
         let mut random = SplitMix64::seed_from_u64(seed ^ (features.start as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));

@@ -90,9 +90,6 @@ impl Trainer {
     }
 
     /// Leaves the weights of these features of sparse tuples without the penalty of l2; before the first tuples.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn exempt(mut self, features: &[u32]) -> Result<Trainer, OutOfMemory> {
         if self.sparse && self.hyper.l2 > 0.0 && !features.is_empty() {
             self.engine.exempt(features)?;

@@ -19,9 +19,6 @@ pub struct TooManyBlocks;
 
 impl Blocks {
     /// Blocks of this many tuples each.
-    ///
-    /// # Errors
-    /// [`TooManyBlocks`]
     pub fn new(tuples: impl IntoIterator<Item = u64>) -> Result<Blocks, TooManyBlocks> {
         let mut blocks = Blocks::default();
         tuples.into_iter().try_for_each(|tuples| blocks.push(tuples))?;
@@ -34,18 +31,12 @@ impl Blocks {
     /// Small units that lie next to each other make a block together; a unit that is much larger than a block becomes
     /// several of the same size. One that is larger by up to a half is left whole: to read parts of a unit is
     /// expensive.
-    ///
-    /// # Errors
-    /// [`TooManyBlocks`]
     pub fn of_units(units: impl IntoIterator<Item = (u64, u64)>, size: u64) -> Result<Blocks, TooManyBlocks> {
         Blocks::of_whole_units(units, size, size)
     }
 
     /// The same of units of which a part costs as much as the whole: one is a block, however much larger than `size`,
     /// unless it is larger than `largest` by more than a half. Then it becomes several of at most about that size.
-    ///
-    /// # Errors
-    /// [`TooManyBlocks`]
     pub fn of_whole_units(
         units: impl IntoIterator<Item = (u64, u64)>,
         size: u64,

@@ -251,11 +251,6 @@ impl ValueCounts {
         }
     }
 
-    /// How many values there are, if they were counted one by one.
-    pub fn distinct(&self) -> Option<usize> {
-        (self.halved == 0).then_some(self.counts.len())
-    }
-
     /// The part of each value that was counted, so that parts have as many rows as can be: the largest group goes into
     /// the part that has the fewest rows, then the next one, as scikit-learn's GroupKFold does. None if there are more
     /// values than are counted one by one: then there are this many of them that each may be drawn by itself.
@@ -404,7 +399,7 @@ mod tests {
     fn stretches_of_a_million_times_are_off_by_a_hundredth_at_most() {
         let mut counts = ValueCounts::default();
         (0..1_000_000_u64).rev().for_each(|i| counts.add(i));
-        assert!(counts.distinct().is_none() && counts.balanced(3).is_none());
+        assert!(counts.halved > 0 && counts.balanced(3).is_none());
         for (cut, wanted) in counts.stretches(5).iter().zip([200_000_i64, 400_000, 600_000, 800_000]) {
             assert!((*cut as i64 - wanted).abs() < 10_000, "{cut}");
         }

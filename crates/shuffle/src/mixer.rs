@@ -115,17 +115,11 @@ impl Mixer {
 
     /// Now there are `len` tuples in the buffer, those behind the ones that were kept new; `last` if no more will come
     /// in this epoch. Writes into `order` the places to learn from, one after the other: perhaps none before the last
-    /// call, perhaps one twice.
+    /// call, perhaps one twice. Pauses while it permutes all that came at once; a pause may panic to end it.
     ///
     /// # Panics
     /// If `len` is less than what should have been kept, or does not fit 32 bits, or if moves were not taken.
-    pub fn arrived(&mut self, len: usize, last: bool, order: &mut Vec<u32>) {
-        self.arrived_pausing(len, last, order, &mut || {});
-    }
-
-    /// As [`arrived`](Mixer::arrived), with pauses where all that came is permuted at once;
-    /// one of them may panic to end it.
-    pub fn arrived_pausing(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
+    pub fn arrived(&mut self, len: usize, last: bool, order: &mut Vec<u32>, pause: &mut impl FnMut()) {
         let len = u32::try_from(len).expect("a buffer's places have 32 bits");
         let new = self.kept as u32..len;
         assert!(new.start <= new.end, "{len} tuples in a buffer where {} should have stayed", new.start);

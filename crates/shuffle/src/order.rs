@@ -34,9 +34,6 @@ const COMPARISONS_PER_PAUSE: u32 = 1 << 18;
 
 impl<P: FnMut()> TupleOrder<P> {
     /// The order of `epoch`. `pause` is called now and then during whatever takes long; it may panic to end it.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(
         strategy: Strategy,
         seed: i64,
@@ -76,9 +73,6 @@ impl<P: FnMut()> TupleOrder<P> {
     }
 
     /// The number of the next tuple, None at the end.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn next_tuple(&mut self) -> Result<Option<u32>, OutOfMemory> {
         while self.given == self.order.len() {
             if !self.next_buffer()? {
@@ -128,7 +122,7 @@ impl<P: FnMut()> TupleOrder<P> {
         // a place per tuple, two with what a reservoir adds
         room(&mut self.order, 2 * self.buffer.len(), self.geometry.pages)?;
         let last = until == self.blocks.len();
-        self.mixer.arrived_pausing(self.buffer.len(), last, &mut self.order, &mut self.pause);
+        self.mixer.arrived(self.buffer.len(), last, &mut self.order, &mut self.pause);
         Ok(true)
     }
 }

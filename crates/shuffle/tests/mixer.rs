@@ -39,7 +39,7 @@ fn mixed(strategy: Strategy, seed: i64, epochs: u64, tuples: u32, first: u32, cu
             let until = tuples.min(seen + chunks.next().unwrap());
             buffer.extend(seen..until);
             seen = until;
-            mixer.arrived(buffer.len(), seen == tuples, &mut order);
+            mixer.arrived(buffer.len(), seen == tuples, &mut order, &mut || {});
             given.extend(order.iter().map(|place| buffer[*place as usize]));
         }
         result.push(given);
@@ -175,7 +175,7 @@ fn every_tuple_is_equally_likely_to_stay_in_the_reservoir() {
         for chunk in [0..10, 10..40] {
             keep(&mut mixer, &mut buffer);
             buffer.extend(chunk.clone());
-            mixer.arrived(buffer.len(), chunk.end == 40, &mut order);
+            mixer.arrived(buffer.len(), chunk.end == 40, &mut order, &mut || {});
         }
         assert_eq!(mixer.capacity(), 5);
         keep(&mut mixer, &mut buffer);
@@ -237,7 +237,7 @@ fn an_epoch_that_was_broken_off_leaves_the_next_as_it_is() {
             let until = if epoch == 1 && seen == 0 { 20 } else { 100.min(seen + 7) };
             buffer.extend(seen..until);
             seen = until;
-            mixer.arrived(buffer.len(), seen == 100, &mut order);
+            mixer.arrived(buffer.len(), seen == 100, &mut order, &mut || {});
             given.extend(order.iter().map(|place| buffer[*place as usize]));
         }
     }
@@ -352,7 +352,7 @@ fn it_does_not_matter_where_the_tuples_of_a_buffer_are() {
             for (len, last) in [(100, false), (0, false), (7, false), (40, true)] {
                 let places: Vec<u32> = (0..len).map(|i| 1000 - 3 * i).collect();
                 let (mut order, mut moved) = (Vec::new(), places.clone());
-                here.arrived(len as usize, last, &mut order);
+                here.arrived(len as usize, last, &mut order, &mut || {});
                 there.arrived_at(last, &mut moved, &mut || {});
                 let told: Vec<u32> = order.iter().map(|place| places[*place as usize]).collect();
                 assert_eq!((told, here.ended()), (moved, there.ended()), "{strategy:?}, epoch {epoch}");

@@ -75,7 +75,7 @@ impl Process {
             let tuples: Vec<u32> = read.iter().flat_map(|block| &table.blocks[*block as usize]).copied().collect();
             self.position = until;
             let mut order = Vec::new();
-            self.mixer.arrived(tuples.len(), until as usize == blocks.len(), &mut order);
+            self.mixer.arrived(tuples.len(), until as usize == blocks.len(), &mut order, &mut || {});
             self.left = order.iter().rev().map(|place| tuples[*place as usize]).collect();
         }
         if self.left.is_empty() {

@@ -5,6 +5,7 @@ use super::training::Training;
 use decode::{FeatureColumns, one_hot_categories};
 use errors::some_of;
 use loss::Extent;
+use options::request::Open;
 use options::rows::{ToHash, Transform};
 use scan::progress;
 
@@ -14,11 +15,13 @@ impl Training {
         self.choose_features();
         if let (Some(kind), true) = (self.request.kind_of_many(), self.buffers.decoder.labels().outputs() > 1) {
             self.request.tell_many_apart();
-            if self.request.has_open_kind {
+            if self.request.open == Open::Classes {
                 report_model(kind, &self.request.label, false);
             }
         }
-        self.request.has_open_kind = false;
+        if self.request.open == Open::Classes {
+            self.request.open = Open::Nothing;
+        }
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let penalty = self.choose_penalty();

@@ -28,8 +28,8 @@ pub fn explain(training: &Training, explain: Explain) {
             explain.milliseconds(c"Waited for Slowest Node", traffic.slowest.as_secs_f64());
         }
     }
-    if let (true, Some(last)) = (explain.analyze(), training.outcome.as_ref().and_then(|rows| rows.last())) {
-        let tuples = training.outcome.iter().flatten().map(|row| row.tuples).sum();
+    if let (true, Some(last)) = (explain.analyze(), training.summary.rows.as_ref().and_then(|rows| rows.last())) {
+        let tuples = training.summary.rows.iter().flatten().map(|row| row.tuples).sum();
         if request.trains_several() {
             explain.integer(c"Models", training.summary.models as i64);
         }

@@ -42,7 +42,7 @@ impl Training {
 
     /// Reports a choice, at once or when the first epoch has shown that a sample says enough.
     pub(super) fn report_choice(&mut self, message: String, hint: Option<&'static str>) {
-        match &mut self.fallback {
+        match &mut self.others.fallback {
             Some(fallback) => fallback.notices.push((message, hint)),
             None => pg::notice(message, hint),
         }

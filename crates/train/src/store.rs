@@ -204,7 +204,7 @@ impl Store<'_> {
             record.insert("group_by".into(), column.as_str().into());
             record.insert("group".into(), group.into());
         }
-        if let Some(column) = &self.request.all_groups_of {
+        if let Some(column) = &self.request.row_groups.all_of {
             record.insert(model::ALL_GROUPS_OF.into(), column.as_str().into());
         }
         if self.request.shares() {

@@ -2,14 +2,13 @@
 
 use super::constant::{ClassShares, warn_of_useless};
 use super::epoch_row::EpochRow;
-use super::fallback::{Fallback, may_sample};
+use super::fallback::Fallback;
 use super::first_epoch::check_first_epoch;
 use super::group_order::OnlyGroup;
 use super::learners::{HeldOutResult, Learners};
-use super::model_choice::source_and_model;
 use super::new_trainer::new_trainer;
 use super::nodes::{Place, Remote, Traffic};
-use super::opening::{check_decoder, fit_to_mini_batches, goes_on_in_groups, label_type, no_loader_because};
+use super::opening::goes_on_in_groups;
 use super::penalty::Penalty;
 use super::phases::{Phase, Phases, PreparationTimes};
 use super::resume::Resume;
@@ -18,30 +17,26 @@ use super::store::{Store, suffix};
 use super::validation::{OwnParts, check_held_out, held_out_result};
 use super::workers::{self, Launched};
 use super::zeros;
-use decode::default_features::Takes;
-use decode::notices::{notice_clipped, notice_imputed, notice_left_out, notice_open_order};
+use decode::notices::{notice_clipped, notice_imputed, notice_left_out};
 use decode::wanted::Wanted;
-use decode::{DecoderSpec, FeatureColumns, NullCounts, OwnedSpec, RowGroups};
+use decode::{DecoderSpec, NullCounts, OwnedSpec, RowGroups};
 use errors::{Result, TrainingError};
 use model::GroupsBefore;
 use options::cache::CachePlan;
-use options::call::TrainArguments;
-use options::nodes::Nodes;
 use options::request::Request;
 use options::rows::Prepare;
 use options::shuffling::Shuffling;
 use pg::executor::custom_scan::Flags;
-use pg::executor::query::{Column, Running};
+use pg::executor::query::Column;
 use pg::snapshot::Snapshot;
 use pgrx::pg_sys;
 use scan::Buffers;
 use scan::Source;
-use scan::loader::{EpochTiming, LoadRequest, LoaderChoice};
+use scan::loader::{EpochTiming, LoaderChoice};
 use scan::preparation::{find_groups, prepare};
 use scan::progress::{self, Progress};
 use scan::scan_control::ScanControl;
 use sgd::{Evaluation, Losses};
-use std::ffi::c_int;
 use std::time::{Duration, Instant};
 use tuples::{Batch, TupleSource};
 
@@ -53,12 +48,9 @@ pub struct Training {
     pub(super) source: TrainingSource,
     /// what a pass over the rows before the first epoch is to find out; None without such a pass
     pub(super) prepares: Option<Wanted>,
-    /// with what the training starts again if a sample of the rows turns out to say too little of them; None if that
-    /// pass is not over a sample
-    pub(super) fallback: Option<Box<Fallback>>,
+    pub(super) others: Others,
     pub(super) buffers: Buffers,
     pub(super) loader: LoaderChoice,
-    pub(super) outcome: Option<Vec<EpochRow>>,
     pub(super) phases: Phases,
     pub(super) summary: Summary,
     /// if rows fall into groups, or some are held out
@@ -66,24 +58,31 @@ pub struct Training {
     pub(super) seen: SeenRows,
     /// where the rows are trained on
     pub(super) place: Place,
-    /// the training of one more model, of all rows, which follows that of the groups
-    of_all_rows: Option<Box<Request>>,
     pub(super) penalty: Penalty,
-    /// what was asked for, to be trained on rows that are fetched, if servers may turn out to take longer than that
-    pub(super) original: Option<Box<Request>>,
     /// what models of groups there were under the name before
     pub(super) groups_before: Option<GroupsBefore>,
+}
+
+/// Trainings that may take the place of this one, or follow it.
+pub struct Others {
+    /// with what the training starts again if a sample of the rows turns out to say too little of them; None if the
+    /// first pass is not over a sample
+    pub fallback: Option<Box<Fallback>>,
+    /// one more model, of all rows, after those of the groups
+    pub of_all_rows: Option<Box<Request>>,
+    /// what was asked for, to be trained on rows that are fetched, if servers may turn out to take longer than that
+    pub original: Option<Box<Request>>,
 }
 
 /// Where the rows come from.
 pub struct TrainingSource {
     pub features: Vec<String>,
     pub columns: Vec<Column>,
-    label_type: pg_sys::Oid,
+    pub label_type: pg_sys::Oid,
     /// the relation that was named, if the source is no query
     pub relation: Option<pg_sys::Oid>,
     /// as [`Source::in_distributed_transaction`]
-    in_distributed_transaction: bool,
+    pub in_distributed_transaction: bool,
 }
 
 /// What the first pass over the rows has met.
@@ -101,9 +100,10 @@ pub struct SeenRows {
     pub skipped_rows_reported: bool,
 }
 
-/// What EXPLAIN ANALYZE shows of a training that is over.
+/// What a training that is over returns, and EXPLAIN ANALYZE shows of it.
 #[derive(Default)]
 pub struct Summary {
+    pub rows: Option<Vec<EpochRow>>,
     /// processes that have trained the model, if several were asked for
     pub processes: Option<u32>,
     /// models that were stored
@@ -112,22 +112,6 @@ pub struct Summary {
     pub traffic: Option<Traffic>,
     /// was it chosen, and reported, in which way several servers train?
     pub is_way_chosen: bool,
-}
-
-/// Trains and stores the model of all rows next to those of groups.
-fn train_on_all_rows(request: Request, in_distributed_transaction: bool) -> Result<Vec<EpochRow>> {
-    // not as the training of the groups has left the transaction
-    let mut source = Source::resolve(&request.source)?;
-    source.in_distributed_transaction = in_distributed_transaction;
-    let open = |snapshot: Snapshot<'_>| {
-        Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
-    };
-    let mut training = Snapshot::with_active(open)?;
-    let Request { name, all_groups_of, .. } = &training.request;
-    training.groups_before = model::groups_before(name.as_deref().unwrap_or_default(), all_groups_of.as_deref())?;
-    let rows = training.train()?;
-    training.close();
-    Ok(rows)
 }
 
 /// How the source is to be read: from epoch 0 on if there is a pass before the first one.
@@ -141,148 +125,9 @@ pub(super) fn shuffling_of(request: &Request, prepares: bool) -> Shuffling {
 }
 
 impl Training {
-    /// Plans and starts the read of the source. From then on its privileges are checked and its rows are fixed.
-    pub fn open(
-        mut arguments: TrainArguments,
-        snapshot: Snapshot<'_>,
-        instrument: c_int,
-        flags: Flags,
-    ) -> Result<Training> {
-        let phases = Phases::begin();
-        if !flags.explain_only() {
-            // before a sample is read
-            model::check_can_store("corgipile_train()");
-        }
-        let model = arguments.take::<String>("warm_start");
-        let resume = model.map(|model| Resume::new(&model, &mut arguments)).transpose()?;
-        let source = source_and_model(&mut arguments, flags)?;
-        let request = Request::new(arguments, resume.as_ref().map(Resume::warm_start))?;
-        Training::open_request((request, source), resume, (snapshot, instrument, flags), phases)
-    }
-
-    /// The same for what was asked for in another way.
-    pub fn open_request(
-        (mut request, mut source): (Request, Source),
-        mut resume: Option<Resume>,
-        (snapshot, instrument, flags): (Snapshot<'_>, c_int, Flags),
-        mut phases: Phases,
-    ) -> Result<Training> {
-        let of_all_rows = request.of_all_rows().map(Box::new);
-        let may_fetch = request.options.servers == Nodes::Auto && resume.is_none() && !flags.explain_only();
-        let original = may_fetch.then(|| {
-            let mut original = Box::new(request.clone());
-            original.options.servers = Nodes::Off;
-            original
-        });
-        let open_penalty = (request.has_open_penalty() && resume.is_none()).then(|| Box::new(request.clone()));
-        if request.has_open_objective && !flags.explain_only() && source.has_continuous(&request.label)? {
-            request.predict_numbers();
-            pg::notice(
-                format!(
-                    "the network predicts numbers: label \"{}\" has many values that are not integers",
-                    request.label
-                ),
-                "If its values are classes, cast the label to text in a query.",
-            );
-        }
-        if let Some(fraction) = request.options.default_validation().filter(|_| !flags.explain_only()) {
-            pg::notice(
-                format!("{fraction} of the rows are held out to fit probabilities"),
-                "Use another validation_fraction, or validation_column, to hold out other rows.",
-            );
-        }
-        let given = request.features.take();
-        let takes = Takes::All(Some(&request.options.date_parts));
-        let features = source.features(given.as_deref(), &request.label, &request.other_columns(), takes)?;
-        request.settle_search(source.is_compressed(&features), source.relation_of_copy(&request.shuffling))?;
-        resume.iter_mut().for_each(|resume| resume.compare(&mut request));
-        let spec = DecoderSpec::of_request(&request, &features);
-        let mut decoder = source.decoder(&spec)?;
-        let label_type = label_type(&source, &request.label, &decoder)?;
-        // also where a model says what classes and categories there are: what rows weigh follows from them
-        let needs_preparation = decoder.needs_preparation();
-        check_decoder(&request, resume.as_ref(), &features, &mut decoder)?;
-        if !flags.explain_only() {
-            request.shuffling.tell_of_cut_blocks();
-        }
-        let wanted = Wanted::new(&request.options, request.kind, &decoder, request.has_open_rate());
-        // where the rows are read before the first epoch anyway
-        let is_open = request.has_open_kind && wanted.moments;
-        let more_classes = (wanted.more_classes || is_open) && resume.is_none();
-        request.has_open_kind = is_open || (request.has_open_kind && flags.explain_only());
-        let wanted = Wanted { held_out: request.search.is_some(), more_classes, ..wanted };
-        // several processes have to number groups alike
-        let numbers_groups = request.row_groups.group.is_some() && request.workers > 1;
-        let counts = (request.row_groups.folds.is_some() && !decoder.has_mini_batches()) || numbers_groups;
-        // what a model has learned from may be other rows than these
-        let compares = resume.as_ref().is_some_and(|resume| resume.decoder_state.has_met());
-        let weighs_groups = decoder.has_weights() && request.row_groups.group.is_some();
-        let is_known = request.options.recompute_statistics == Some(false)
-            && !weighs_groups
-            && resume.as_ref().is_some_and(Resume::goes_on);
-        let prepares = wanted.anything() || needs_preparation || counts || compares;
-        let prepares = (prepares && !is_known).then_some(wanted);
-        let passes = prepares.is_some() || (request.workers > 1 && goes_on_in_groups(&request, resume.as_ref()));
-        let planned = source.plan(&spec, &shuffling_of(&request, passes))?;
-        let place = Place::new(&request, resume.as_ref(), &spec, (&source, &planned))?;
-        let comes_here = !matches!(place, Place::There(_));
-        if request.shuffling.seed_is_given && planned.order_varies() && comes_here && !flags.explain_only() {
-            notice_open_order();
-        }
-        let owned_spec = OwnedSpec::new(&spec, source.columns());
-        let samples =
-            prepares.is_some() && comes_here && !counts && may_sample(&request, resume.as_ref(), &decoder, wanted);
-        let mut spare = if samples { Some(source.decoder(&spec)?) } else { None };
-        if let Some(decoder) = &mut spare {
-            check_decoder(&request, resume.as_ref(), &features, decoder)?;
-        }
-        fit_to_mini_batches(&mut request, &decoder);
-        if matches!(decoder.features(), FeatureColumns::Mixed(_) | FeatureColumns::Sparse(_)) {
-            request.options.handle_unknown.get_or_insert_default();
-        }
-        // where rows are trained on where they are, the sessions by which they would be fetched here have nothing to do
-        let flags = if comes_here { flags } else { Flags::TO_SHOW };
-        let mut buffers = Buffers::new(Running::start(planned, snapshot, instrument, flags), decoder);
-        let (last_epoch, waits) = (request.last_epoch().into(), request.shuffling.strategy.sorts());
-        let load = LoadRequest::new(owned_spec, last_epoch, request.has_open_epochs(), waits);
-        let unfit = no_loader_because(&request, &buffers.decoder);
-        let loader = LoaderChoice::new(request.loader, unfit, &mut buffers, load);
-        let fallback = spare.map(|decoder| Box::new(Fallback::new(request.clone(), decoder)));
-        phases.end(Phase::Opening);
-        Ok(Training {
-            parts: (!request.row_groups.is_empty() && request.search.is_none())
-                .then(|| OwnParts::of_one(&request.shuffling)),
-            seen: SeenRows::default(),
-            place,
-            loader,
-            phases,
-            resume,
-            request,
-            source: TrainingSource {
-                features,
-                columns: source.columns().to_vec(),
-                label_type,
-                relation: source.relation(),
-                in_distributed_transaction: source.in_distributed_transaction,
-            },
-            prepares,
-            fallback,
-            buffers,
-            outcome: None,
-            summary: Summary::default(),
-            of_all_rows,
-            penalty: match open_penalty {
-                Some(request) if comes_here && !flags.explain_only() => Penalty::Open(request),
-                _ => Penalty::Settled(String::new()),
-            },
-            groups_before: None,
-            original,
-        })
-    }
-
     /// A row per epoch. The first call trains and stores the model.
     pub fn rows(&mut self) -> Result<&[EpochRow]> {
-        if self.outcome.is_none() {
+        if self.summary.rows.is_none() {
             model::check_can_store("corgipile_train()");
             let (first, last) = (self.request.first_epoch(), self.request.last_epoch());
             let name = self.request.name.as_deref().filter(|_| self.request.points.len() == 1);
@@ -291,12 +136,37 @@ impl Training {
             }
             let _shown = Progress::begin(self.source.relation, first, last);
             let mut rows = self.train()?;
-            if let Some(request) = self.of_all_rows.take() {
-                rows.extend(train_on_all_rows(*request, self.source.in_distributed_transaction)?);
+            if let Some(request) = self.others.of_all_rows.take() {
+                let Request { name, row_groups, .. } = &*request;
+                let name = name.as_deref().unwrap_or_default();
+                let groups_before = model::groups_before(name, row_groups.all_of.as_deref())?;
+                rows.extend(self.train_other(*request, groups_before)?.0);
             }
-            self.outcome = Some(rows);
+            self.summary.rows = Some(rows);
         }
-        Ok(self.outcome.as_deref().unwrap_or_default())
+        Ok(self.summary.rows.as_deref().unwrap_or_default())
+    }
+
+    /// Trains and stores what another request asks for, of the same source, instead of this training or after it. Also
+    /// returns the number of models.
+    pub(crate) fn train_other(
+        &self,
+        request: Request,
+        groups_before: Option<GroupsBefore>,
+    ) -> Result<(Vec<EpochRow>, usize)> {
+        let mut source = Source::resolve(&request.source)?;
+        // not as this training may have left the transaction
+        source.in_distributed_transaction = self.source.in_distributed_transaction;
+        let open = |snapshot: Snapshot<'_>| {
+            Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
+        };
+        // all of it was reported when this training was opened
+        let mut training = pg::quietly(|| Snapshot::with_active(open))?;
+        training.groups_before = groups_before;
+        let rows = training.train()?;
+        let models = training.summary.models;
+        training.close();
+        Ok((rows, models))
     }
 
     /// Ends the read of the source.
@@ -312,14 +182,19 @@ impl Training {
                 learners.warn_of_collinear(&self.buffers.decoder)?;
                 return self.store(learners, preparation, Duration::ZERO);
             }
-            Remote::Fetching(request) => return self.train_fetched(*request),
+            Remote::Fetching(request) => {
+                let groups_before = self.groups_before.take();
+                let (rows, models) = self.train_other(*request, groups_before)?;
+                self.summary.models = models;
+                return Ok(rows);
+            }
             Remote::Local => {}
         }
         self.buffers.start_to_run();
         let mut batch = Batch::dense(0);
         match self.prepare(&mut batch).and_then(|prepared| self.learn_and_store(&mut batch, prepared)) {
             Err(error) => {
-                let Some(mut fallback) = self.fallback.take() else { return Err(error) };
+                let Some(mut fallback) = self.others.fallback.take() else { return Err(error) };
                 let what = self.missing_for(&mut fallback, &error).ok_or(error)?;
                 self.start_again(*fallback, what, &mut batch)?;
                 let prepared = self.prepare(&mut batch)?;
@@ -333,7 +208,7 @@ impl Training {
     pub(super) fn prepare(&mut self, batch: &mut Batch) -> Result<PreparationTimes> {
         self.phases.resume();
         let start = Instant::now();
-        if self.fallback.is_some() {
+        if self.others.fallback.is_some() {
             self.loader.prepare_from(Prepare::Sample, &mut self.buffers);
         }
         if self.resume.is_none() {
@@ -347,7 +222,7 @@ impl Training {
             prepare(&mut self.buffers, batch, wanted)?;
             // what is left out and imputed is counted where all rows are read
             if !self.buffers.decoder.is_of_sample() {
-                self.fallback = None;
+                self.others.fallback = None;
                 self.count_imputed();
             }
             // the copy of a full shuffle may have been made for this pass; its time counts as the first epoch's
@@ -356,12 +231,7 @@ impl Training {
             find_groups(&mut self.buffers, batch, self.request.first_epoch())?;
         }
         let preparation = start.elapsed().saturating_sub(shuffle);
-        if self.prepares.is_some() {
-            self.choose();
-        } else {
-            self.choose_features();
-        }
-        self.begin_with_model();
+        self.choose_and_begin();
         match &self.resume {
             Some(_) => {
                 self.buffers.control(&ScanControl::epoch(self.request.first_epoch().into()));
@@ -375,9 +245,14 @@ impl Training {
         Ok(PreparationTimes { time: preparation, shuffle })
     }
 
-    /// If there is a model to begin with: its training goes on where nothing that it was derived from is another now,
-    /// and begins again with its weights elsewhere.
-    pub(super) fn begin_with_model(&mut self) {
+    /// Makes the choices that are open. If there is a model to begin with, its training goes on where nothing that it was
+    /// derived from is another now, and begins again with its weights elsewhere.
+    pub(super) fn choose_and_begin(&mut self) {
+        if self.prepares.is_some() {
+            self.choose();
+        } else {
+            self.choose_features();
+        }
         let Some(resume) = &mut self.resume else { return };
         let decoder = &mut self.buffers.decoder;
         decoder.scale_unseen(resume.model.to_standardizer().as_ref());
@@ -490,7 +365,8 @@ impl Training {
         self.parts.iter_mut().for_each(|parts| parts.begin_epoch(epoch.into()));
         while self.buffers.next_batch(batch)? {
             progress::tuples(batch.tuples_in_order());
-            if let (Some(fallback), Some(what)) = (&mut self.fallback, self.buffers.decoder.outside_of_sample()) {
+            if let (Some(fallback), Some(what)) = (&mut self.others.fallback, self.buffers.decoder.outside_of_sample())
+            {
                 fallback.missing = Some(what);
                 return Err(TrainingError::Diverged { epoch, standardized: true }.into());
             }
@@ -507,7 +383,7 @@ impl Training {
             check_first_epoch(&self.request, &self.buffers)?;
             self.count_imputed();
             self.buffers.decoder.end_sample();
-            let notices = self.fallback.as_mut().map(|fallback| std::mem::take(&mut fallback.notices));
+            let notices = self.others.fallback.as_mut().map(|fallback| std::mem::take(&mut fallback.notices));
             notices.into_iter().flatten().for_each(|(message, hint)| pg::notice(message, hint));
             if !self.seen.skipped_rows_reported {
                 notice_left_out(&self.buffers.decoder, self.buffers.decoder.decoded());

@@ -78,18 +78,6 @@ impl Batch {
         if let Some(tags) = self.tags() {
             words.put(tags[places.clone()].iter().copied());
         }
-        self.put_features(places, &mut words);
-    }
-
-    /// Writes the features alone of the tuples at `places` to `words`, as a record has them.
-    ///
-    /// # Panics
-    /// If they have more words.
-    pub fn write_features(&self, places: Range<usize>, words: &mut [u32]) {
-        self.put_features(places, &mut Words(words));
-    }
-
-    fn put_features(&self, places: Range<usize>, words: &mut Words<'_>) {
         if self.is_sparse() {
             words.put(places.clone().map(|i| self.sparse_row(i).0.len() as u32));
             places.clone().for_each(|i| words.put(self.sparse_row(i).0.iter().copied()));
@@ -100,9 +88,6 @@ impl Batch {
     }
 
     /// Appends the tuples of the record with this header, whose other words are `body`.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     ///
     /// # Panics
     /// If the record has another number of words: it is of another kind of batch.
@@ -126,9 +111,6 @@ impl Batch {
     }
 
     /// Appends tuples with these labels, each a float's bits, and these features, of weight 1 and without tags.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     ///
     /// # Panics
     /// If they are features of another kind of batch.

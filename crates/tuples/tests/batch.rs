@@ -74,7 +74,9 @@ fn rows_in_memory_that_others_have_used_have_their_constant_and_padding() {
 fn the_stride_has_room_for_the_constant_input() {
     for (dim, stride) in [(0, 16), (1, 16), (15, 16), (16, 32), (28, 32), (31, 32), (32, 48), (2000, 2016)] {
         assert_eq!(Batch::new(dim).stride(), stride, "{dim} features");
-        assert_eq!(Batch::row_bytes(dim), stride * 4 + 8, "{dim} features");
+        let mut batch = Batch::new(dim);
+        batch.extend(1).unwrap();
+        assert_eq!(batch.bytes(), stride * 4 + 8, "{dim} features");
     }
 }
 
@@ -287,7 +289,7 @@ impl Model {
         let stride = batch.stride();
         assert_eq!((batch.len(), batch.is_empty()), (self.tuples.len(), self.tuples.is_empty()));
         assert!(batch.capacity() >= batch.len());
-        assert_eq!(batch.bytes(), batch.len() * Batch::row_bytes(batch.dim()));
+        assert_eq!(batch.bytes(), batch.len() * (stride * 4 + 8));
         assert_eq!(batch.order(), self.order);
         assert_eq!(batch.rows().len(), batch.len() * stride);
         assert_eq!(batch.labels().len(), batch.len());
@@ -394,7 +396,7 @@ fn bytes_of_some_tuples_add_up_to_all() {
     assert_eq!(batch.bytes_of(0..4) + batch.bytes_of(4..9), batch.bytes());
     batch.set_weighted(true);
     batch.extend(3).unwrap();
-    assert_eq!(batch.bytes_of(1..3), 2 * (Batch::row_bytes(5) + 4));
+    assert_eq!(batch.bytes_of(1..3), 2 * (batch.stride() * 4 + 8 + 4));
     let mut batch = Batch::sparse();
     for entries in [3, 0, 7, 1] {
         batch.push_sparse(0.0, entries).unwrap();

@@ -121,7 +121,7 @@ fn an_order_may_have_any_length_until_the_next_tuple() {
     assert_eq!(batch.order(), [2, 2, 0, 2, 1]);
     push(&mut batch, 3, 1);
     assert_eq!(batch.order(), [0, 1, 2, 3]);
-    batch.order_vec_mut().truncate(1);
+    batch.set_order(&[0]).unwrap();
     assert_eq!(batch.order(), [0]);
     batch.retain(&[0, 2]);
     assert_eq!((batch.order(), batch.labels()), (&[0, 1][..], &[0.0, 2.0][..]));

@@ -5,8 +5,6 @@ use errors::{AggregateError, Result, RowAt, RowFault};
 use pg::call::function::Call;
 use pg::catalog::names::place_of;
 use pg::catalog::types::type_name;
-use pg::values::array::ArrayFault;
-use pg::values::number::NumberFault;
 use pg::values::sparse::{Beyond, Quick, SparseFault, SparseReader};
 use pg::values::sparse_vector::{INDEX_BASE, SparseVectorReader};
 use pg::values::typed::TypedDatum;
@@ -66,7 +64,9 @@ impl Dense {
     fn try_learn(&mut self, state: &mut StateMut, call: Call<'_>) -> Learned {
         let label = call.double(LABEL).ok_or(RowFault::NullLabel)?;
         let features = call.argument(FEATURES).ok_or(RowFault::NullFeatures)?;
-        self.vectors.read(features, &mut self.features).map_err(|fault| array_fault(fault, self.features.len()))?;
+        let dim = self.features.len();
+        let fault = |fault| RowFault::of_vector(fault, dim, |i| format!("number {i}"));
+        self.vectors.read(features, &mut self.features).map_err(fault)?;
         state.learn_dense(label, &mut self.features)
     }
 }
@@ -173,55 +173,10 @@ fn skip_or_raise(state: &mut StateMut, failure: Failure) -> Result<()> {
         Failure::Row(fault) => fault,
         Failure::State(error) => return Err(error),
     };
-    let is_null = matches!(
-        fault,
-        RowFault::NullLabel | RowFault::NullFeatures | RowFault::NullFeature(_) | RowFault::NullElement(..)
-    );
     let at = RowAt::Number(state.next_row());
-    if is_null && state.skip() { Ok(()) } else { Err(Box::new(fault).at(place_of(at)).into()) }
-}
-
-fn array_fault(fault: ArrayFault, dim: usize) -> RowFault {
-    let name = |i: usize| format!("number {i}");
-    match fault {
-        ArrayFault::Length(0) => RowFault::Empty,
-        ArrayFault::Length(given) => RowFault::Length(given, dim),
-        ArrayFault::Dimensions(n) => RowFault::Dimensions(n),
-        ArrayFault::Null(i) => RowFault::NullFeature(name(i)),
-        ArrayFault::Number(i, fault) => number_fault(fault, name(i)),
-        ArrayFault::Damaged => RowFault::DamagedVector,
-    }
-}
-
-fn number_fault(fault: NumberFault, name: String) -> RowFault {
-    match fault {
-        NumberFault::NotFinite(value) => RowFault::NotFinite(name, value),
-        NumberFault::OutOfRange(value) => RowFault::OutOfRange(name, value),
-    }
+    if fault.is_null() && state.skip() { Ok(()) } else { Err(Box::new(fault).at(place_of(at)).into()) }
 }
 
 fn sparse_fault(fault: SparseFault, base: i64, dim: usize) -> RowFault {
-    let [indices, values] = ["indices", "feature_values"].map(str::to_owned);
-    let of_array = |fault, column| match fault {
-        ArrayFault::Null(i) => RowFault::NullElement(column, i),
-        ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(column, n),
-        ArrayFault::Length(n) => RowFault::Length(n, n),
-        ArrayFault::Number(i, fault) => number_fault(fault, format!("number {i}")),
-        ArrayFault::Damaged => RowFault::DamagedVector,
-    };
-    let column = indices.clone();
-    match fault {
-        SparseFault::Indices(fault) => of_array(fault, indices),
-        SparseFault::Values(fault) => of_array(fault, values),
-        SparseFault::Lengths(n, m) => RowFault::Lengths { columns: [indices, values], lengths: [n, m] },
-        SparseFault::Below(index) => RowFault::IndexBelow { column, index, base },
-        SparseFault::Beyond(index) => {
-            let last = base + dim as i64 - 1;
-            RowFault::IndexBeyond { column, index, last, said: true, of_model: false }
-        }
-        SparseFault::Twice(index) => RowFault::IndexTwice { column, index },
-        SparseFault::Value(index, fault) => number_fault(fault, format!("with index {index}")),
-        SparseFault::Damaged => RowFault::DamagedVector,
-        SparseFault::Dimensions(given) => RowFault::Length(given, dim),
-    }
+    RowFault::of_sparse(fault, ["indices", "feature_values"], (base, dim), |index| format!("with index {index}"))
 }

@@ -174,9 +174,4 @@ impl Panel {
         self.members[i].mean.iter().for_each(|mean| mean.replace(&mut model));
         model
     }
-
-    /// The current epoch, counted from 1; 0 before the first.
-    pub fn epoch(&self) -> u32 {
-        self.epoch
-    }
 }

@@ -28,9 +28,6 @@ pub struct ReferenceEngine {
 
 impl ReferenceEngine {
     /// Before the first epoch.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub fn new(
         hyper: Hyperparameters,
         dim: usize,

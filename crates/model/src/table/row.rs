@@ -111,13 +111,13 @@ impl ModelTable {
     /// Shows `f` the row with this key that is seen, if there is one.
     pub fn find<R>(&self, key: &Key, f: impl FnOnce(&ModelRow) -> R) -> Option<R> {
         let (mut f, mut result) = (Some(f), None);
-        self.each(key, |row| result = f.take().map(|f| f(row)));
+        self.each(key, &mut |row| result = f.take().map(|f| f(row)));
         result
     }
 
     /// Shows `f` the rows with this key that are seen. With a name there may be many, by their owners and
     /// versions.
-    pub fn each(&self, key: &Key, mut f: impl FnMut(&ModelRow)) {
+    pub fn each(&self, key: &Key, f: &mut dyn FnMut(&ModelRow)) {
         // SAFETY: an index scan on the index of the key.
         unsafe {
             let (index, column, function, value) = match key {
@@ -129,7 +129,7 @@ impl ModelTable {
             let equal = pg_sys::BTEqualStrategyNumber as pg_sys::StrategyNumber;
             let value = value.unwrap_or(pg_sys::Datum::null());
             pg_sys::ScanKeyInit(&mut scan_key, attribute, equal, pg_sys::Oid::from(function), value);
-            self.scan(Some((existing(index), vec![scan_key])), |row| {
+            self.scan(Some((existing(index), vec![scan_key])), &mut |row| {
                 f(row);
                 ControlFlow::Continue(())
             });
@@ -137,7 +137,7 @@ impl ModelTable {
     }
 
     /// Shows `f` the rows whose names begin with `prefix`, in the order of their names, until it breaks.
-    pub fn each_with_prefix(&self, prefix: &str, f: impl FnMut(&ModelRow) -> ControlFlow<()>) {
+    pub fn each_with_prefix(&self, prefix: &str, f: &mut dyn FnMut(&ModelRow) -> ControlFlow<()>) {
         // SAFETY: an index scan on the index that begins with the name, whose collation is that of bytes.
         unsafe {
             let attribute = pg_sys::get_attnum((*self.relation).rd_id, c"name".as_ptr());
@@ -161,7 +161,7 @@ impl ModelTable {
         let mut is_empty = true;
         // SAFETY: a scan without an index.
         unsafe {
-            self.scan(None, |_| {
+            self.scan(None, &mut |_| {
                 is_empty = false;
                 ControlFlow::Break(())
             });
@@ -170,10 +170,10 @@ impl ModelTable {
     }
 
     /// Shows `f` all rows that are seen.
-    pub fn each_row(&self, mut f: impl FnMut(&ModelRow)) {
+    pub fn each_row(&self, f: &mut dyn FnMut(&ModelRow)) {
         // SAFETY: a scan without an index.
         unsafe {
-            self.scan(None, |row| {
+            self.scan(None, &mut |row| {
                 f(row);
                 ControlFlow::Continue(())
             });
@@ -187,7 +187,7 @@ impl ModelTable {
     unsafe fn scan(
         &self,
         keys: Option<(pg_sys::Oid, Vec<pg_sys::ScanKeyData>)>,
-        mut f: impl FnMut(&ModelRow) -> ControlFlow<()>,
+        f: &mut dyn FnMut(&ModelRow) -> ControlFlow<()>,
     ) {
         // SAFETY: the caller's promise; each tuple is valid until the next one.
         unsafe {

@@ -45,9 +45,6 @@ pub(crate) struct Small {
 
 impl Small {
     /// For a network of these layers; None if it is not small.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`]
     pub(crate) fn new(layers: &[Layer], hyper: &Hyperparameters) -> Result<Option<Small>, OutOfMemory> {
         let numbers = layers.last().map_or(0, |layer| layer.intercepts.end);
         let product = numbers.saturating_mul(hyper.batch_size as usize);

@@ -73,7 +73,7 @@ unsafe impl<'fcx> ArgAbi<'fcx> for Call<'fcx> {
     }
 }
 
-declared_by_hand!(Call<'_>, "internal");
+declared_by_hand!(Call<'_>);
 
 impl<'a> Call<'a> {
     /// How many arguments there are, of which a row is one, however it is given.
@@ -198,9 +198,6 @@ impl<'a> Call<'a> {
     /// Shows `f` what an earlier call from the same place of the query has remembered, or what `make` makes now. A
     /// function remembers one thing; another type of it replaces what was. Nothing is remembered where an argument may
     /// be any array: the next one may be of another type.
-    ///
-    /// # Errors
-    /// Those of `make` and `f`.
     #[inline(always)]
     pub fn remembering<T: 'static, R, E>(
         self,
@@ -221,9 +218,6 @@ impl<'a> Call<'a> {
 
     /// What an earlier call from the same place of the query has made of argument `i` for this key, if the argument is
     /// a constant; else, and for another key, what `make` makes of it now. One argument of a function is remembered so.
-    ///
-    /// # Errors
-    /// Those of `make`.
     #[inline(always)]
     pub fn made_of_constant<K: PartialEq + 'static, T: Clone + 'static, E>(
         self,

@@ -57,9 +57,6 @@ impl Connection {
     }
 
     /// Prepares a statement with parameters of these types. If `parallel`, it may be run by several processes.
-    ///
-    /// # Errors
-    /// PostgreSQL's own.
     pub fn prepare(&self, sql: &str, types: &[pg_sys::Oid], parallel: bool) -> Result<Prepared<'_>> {
         let Ok(sql) = CString::new(sql) else { return Err(Error::NotOneSelect) };
         // planned once, without the parameters' values: a model would be copied into the plan
@@ -76,9 +73,6 @@ impl Connection {
     }
 
     /// Prepares and runs a statement without parameters.
-    ///
-    /// # Errors
-    /// PostgreSQL's own.
     pub fn run(&self, sql: &str, sees: Sees) -> Result<Rows<'_>> {
         Ok(self.prepare(sql, &[], false)?.run(&[], sees))
     }

@@ -16,9 +16,6 @@ const TABLES: &str = "
      ORDER BY pg_catalog.pg_table_is_visible(c.oid) USING OPERATOR(pg_catalog.>) LIMIT 10000";
 
 /// A sentence that offers the table whose name is nearest; None if none is near.
-///
-/// # Errors
-/// PostgreSQL's own.
 pub fn nearest_table(given: &str) -> Result<Option<String>> {
     let last = given.rsplit('.').next().unwrap_or(given).trim_matches('"');
     let connection = Connection::open();

@@ -5,12 +5,13 @@
 use super::estimates::{Expected, Size};
 use super::methods::Methods;
 use super::paths::replace_paths;
+use super::walk::any_node;
 use crate::call::arguments::Arguments;
 use crate::catalog::relation::Relation;
 use crate::errors::OrRaise;
 use pgrx::prelude::*;
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 
 /// A set-returning function of ours that is a custom scan when it stands in FROM.
 pub struct FunctionNode {
@@ -55,7 +56,7 @@ pub(super) unsafe fn plan_function(
         let Some((call, function)) = call_of_ours(rte) else { return };
         // Arguments are evaluated when execution starts, by plain EXPLAIN too.
         if !(*rel).lateral_relids.is_null()
-            || depends_on_rows((*call).args.cast(), std::ptr::null_mut())
+            || depends_on_rows((*call).args)
             || pg_sys::contain_volatile_functions((*call).args.cast())
             || wants_whole_row(rel, rti)
         {
@@ -161,23 +162,19 @@ unsafe fn is_function(oid: pg_sys::Oid, function: &FunctionNode) -> bool {
     }
 }
 
-/// Is there anything in the expression that cannot be evaluated once, when execution starts?
-#[pg_guard]
-unsafe extern "C-unwind" fn depends_on_rows(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called by expression_tree_walker with the nodes of an expression.
+/// Is there anything in the expressions that cannot be evaluated once, when execution starts?
+///
+/// # Safety
+/// They are the planner's.
+unsafe fn depends_on_rows(expressions: *mut pg_sys::List) -> bool {
+    use pg_sys::NodeTag::*;
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        match (*node).type_ {
-            pg_sys::NodeTag::T_Param => (*node.cast::<pg_sys::Param>()).paramkind != pg_sys::ParamKind::PARAM_EXTERN,
-            pg_sys::NodeTag::T_Var
-            | pg_sys::NodeTag::T_SubLink
-            | pg_sys::NodeTag::T_SubPlan
-            | pg_sys::NodeTag::T_AlternativeSubPlan
-            | pg_sys::NodeTag::T_PlaceHolderVar => true,
-            _ => pg_sys::expression_tree_walker(node, Some(depends_on_rows), context),
-        }
+        any_node(expressions.cast(), |node| match (*node).type_ {
+            T_Param => Some((*node.cast::<pg_sys::Param>()).paramkind != pg_sys::ParamKind::PARAM_EXTERN),
+            T_Var | T_SubLink | T_SubPlan | T_AlternativeSubPlan | T_PlaceHolderVar => Some(true),
+            _ => None,
+        })
     }
 }
 
@@ -188,24 +185,15 @@ unsafe extern "C-unwind" fn depends_on_rows(node: *mut pg_sys::Node, context: *m
 unsafe fn wants_whole_row(rel: *mut pg_sys::RelOptInfo, rti: pg_sys::Index) -> bool {
     // SAFETY: target and restrictions of a relation are expressions.
     unsafe {
-        let rti = rti as usize as *mut c_void;
+        let has_whole_row = |node| {
+            any_node(node, |node| {
+                let var = node.cast::<pg_sys::Var>();
+                let is_var = (*node).type_ == pg_sys::NodeTag::T_Var;
+                is_var.then(|| (*var).varattno <= 0 && (*var).varno as pg_sys::Index == rti)
+            })
+        };
         let restrictions = pgrx::PgList::<pg_sys::RestrictInfo>::from_pg((*rel).baserestrictinfo);
-        has_whole_row((*(*rel).reltarget).exprs.cast(), rti)
-            || restrictions.iter_ptr().any(|restriction| has_whole_row((*restriction).clause.cast(), rti))
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn has_whole_row(node: *mut pg_sys::Node, rti: *mut c_void) -> bool {
-    // SAFETY: called by expression_tree_walker with the nodes of an expression.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ == pg_sys::NodeTag::T_Var {
-            let var = node.cast::<pg_sys::Var>();
-            return (*var).varattno <= 0 && (*var).varno as usize == rti as usize;
-        }
-        pg_sys::expression_tree_walker(node, Some(has_whole_row), rti)
+        has_whole_row((*(*rel).reltarget).exprs.cast())
+            || restrictions.iter_ptr().any(|restriction| has_whole_row((*restriction).clause.cast()))
     }
 }

@@ -1,5 +1,6 @@
 //! Why a query cannot run in a worker process.
 
+use super::walk::any_node;
 use crate::process::parallel::Unavailable;
 use pgrx::prelude::*;
 use std::ffi::c_void;
@@ -9,24 +10,18 @@ pub(super) const EXTENSION_NODE: Unavailable = Unavailable::Borrowed("custom sca
 
 /// Is there anything in a query that a worker process must not do? PostgreSQL's own answer, max_parallel_hazard(), is
 /// about parts of plans, where a subquery's result may come from the leader; here the whole query runs in one process.
-#[pg_guard]
-pub(super) unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+///
+/// # Safety
+/// It is an analysed query.
+pub(super) unsafe fn is_unsafe(query: *mut pg_sys::Query) -> bool {
+    use pg_sys::NodeTag::*;
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        match (*node).type_ {
-            pg_sys::NodeTag::T_Query => {
-                pg_sys::query_tree_walker(node.cast::<pg_sys::Query>(), Some(is_unsafe), context, 0)
-            }
+        any_node(query.cast(), |node| match (*node).type_ {
             // the functions of a domain's constraints are found when it is used
-            pg_sys::NodeTag::T_NextValueExpr | pg_sys::NodeTag::T_CoerceToDomain => true,
-            _ => {
-                pg_sys::check_functions_in_node(node, Some(is_unsafe_function), context)
-                    || pg_sys::expression_tree_walker(node, Some(is_unsafe), context)
-            }
-        }
+            T_NextValueExpr | T_CoerceToDomain => Some(true),
+            _ => pg_sys::check_functions_in_node(node, Some(is_unsafe_function), std::ptr::null_mut()).then_some(true),
+        })
     }
 }
 

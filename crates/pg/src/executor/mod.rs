@@ -26,5 +26,6 @@ mod sorted;
 mod spread_rows;
 pub mod support;
 mod table_sample;
+mod walk;
 
 pub use function_paths::FunctionNode;

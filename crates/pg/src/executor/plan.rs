@@ -4,9 +4,10 @@ use super::custom_scan::CustomScan;
 use super::function_paths::row_type;
 use super::methods::Methods;
 use super::paths::private_list;
+use super::walk::any_node;
 use crate::compat::attributes;
 use pgrx::prelude::*;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// Makes the plan of a custom path, of either kind.
 #[pg_guard]
@@ -86,7 +87,7 @@ pub(super) unsafe fn put_on_parts<B: CustomScan>(plan: *mut pg_sys::Plan, privat
         if (*plan).type_ != pg_sys::NodeTag::T_Result {
             return put_on::<B>(plan, None, private);
         }
-        sees_scan_tuple((*plan).targetlist.cast(), std::ptr::null_mut());
+        see_scan_tuple((*plan).targetlist);
         let new = put_on::<B>((*plan).lefttree, Some((*plan).targetlist), private);
         // subqueries that the expressions have the results of, as parameters
         (*new).initPlan = (*plan).initPlan;
@@ -97,22 +98,20 @@ pub(super) unsafe fn put_on_parts<B: CustomScan>(plan: *mut pg_sys::Plan, privat
 }
 
 /// Makes Vars of a child's columns those of the scan tuple.
-#[pg_guard]
-unsafe extern "C-unwind" fn sees_scan_tuple(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called by expression_tree_walker with the nodes of an expression that no one else has.
+///
+/// # Safety
+/// They are expressions that no one else has.
+unsafe fn see_scan_tuple(expressions: *mut pg_sys::List) {
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ == pg_sys::NodeTag::T_Var {
+        any_node(expressions.cast(), |node| {
             let var = node.cast::<pg_sys::Var>();
-            if (*var).varno == pg_sys::OUTER_VAR {
+            if (*node).type_ == pg_sys::NodeTag::T_Var && (*var).varno == pg_sys::OUTER_VAR {
                 (*var).varno = pg_sys::INDEX_VAR;
             }
-            return false;
-        }
-        pg_sys::expression_tree_walker(node, Some(sees_scan_tuple), context)
-    }
+            None
+        })
+    };
 }
 
 /// A node of kind `T` on top of a plan, with the child's columns, or with this projection of them.

@@ -15,12 +15,13 @@ use super::seeks::pages_cheap_to_seek;
 use super::shards::{MaybeDistributed, reads_distributed};
 use super::sorted::{Order, keep_order};
 use super::table_sample::{only_table, sample_blocks};
+use super::walk::any_node;
 use crate::catalog::relation;
 use crate::context::OwnContext;
 use crate::errors::{Error, Result};
 use pgrx::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char};
 
 /// One column of a query's result.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,7 +91,7 @@ impl Query {
             if pg_sys::list_length(queries) != 1 || (*query).commandType != pg_sys::CmdType::CMD_SELECT {
                 return Err(Error::NotOneSelect);
             }
-            if writes(query.cast(), std::ptr::null_mut()) {
+            if writes(query) {
                 return Err(Error::NotReadOnly);
             }
             Ok((query, text))
@@ -194,7 +195,7 @@ impl Query {
         // SAFETY: the query was made by analyze and is planned only here.
         let facts = memory.context().enter(|| unsafe {
             // before planning, which scribbles on it
-            let calls_unsafe = is_unsafe(query.cast(), std::ptr::null_mut());
+            let calls_unsafe = is_unsafe(query);
             let maybe_distributed = MaybeDistributed::new(query);
             let is_part = is_beginning();
             if is_part {
@@ -241,19 +242,16 @@ impl Query {
 }
 
 /// Does the query, or one inside it, modify data or lock rows?
-#[pg_guard]
-unsafe extern "C-unwind" fn writes(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+///
+/// # Safety
+/// It is an analysed query.
+unsafe fn writes(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        if (*node).type_ != pg_sys::NodeTag::T_Query {
-            return pg_sys::expression_tree_walker(node, Some(writes), context);
-        }
-        let query = node.cast::<pg_sys::Query>();
-        (*query).hasModifyingCTE
-            || !(*query).rowMarks.is_null()
-            || pg_sys::query_tree_walker(query, Some(writes), context, 0)
+        any_node(query.cast(), |node| {
+            let query = node.cast::<pg_sys::Query>();
+            let is_query = (*node).type_ == pg_sys::NodeTag::T_Query;
+            (is_query && ((*query).hasModifyingCTE || !(*query).rowMarks.is_null())).then_some(true)
+        })
     }
 }

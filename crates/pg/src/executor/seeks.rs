@@ -1,8 +1,8 @@
 //! How many pages a table may have for reads out of sequence to be cheap, by PostgreSQL's own settings alone: what is
 //! in a cache at the moment, or how long a read took, would make the same call choose differently from run to run.
 
+use super::walk::any_node;
 use pgrx::prelude::*;
-use std::ffi::{c_int, c_void};
 
 unsafe extern "C-unwind" {
     fn find_all_inheritors(
@@ -40,7 +40,20 @@ pub(super) unsafe fn pages_cheap_to_seek(query: *mut pg_sys::Query) -> u32 {
     // SAFETY: the caller's promise; a plain variable.
     unsafe {
         let mut tablespaces: Vec<pg_sys::Oid> = Vec::new();
-        find_tablespaces(query.cast(), (&raw mut tablespaces).cast());
+        any_node(query.cast(), |node| {
+            let entry = node.cast::<pg_sys::RangeTblEntry>();
+            if (*node).type_ == pg_sys::NodeTag::T_RangeTblEntry && (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
+                // the tables are locked by the analysis
+                for table in with_inheritors((*entry).relid, pg_sys::NoLock as pg_sys::LOCKMODE) {
+                    let has_pages = pg_sys::get_rel_relkind(table) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
+                    let tablespace = pg_sys::get_rel_tablespace(table);
+                    if has_pages && !tablespaces.contains(&tablespace) {
+                        tablespaces.push(tablespace);
+                    }
+                }
+            }
+            None
+        });
         if tablespaces.is_empty() {
             tablespaces.push(pg_sys::Oid::INVALID); // the database's own
         }
@@ -57,37 +70,4 @@ fn is_quick(tablespace: pg_sys::Oid) -> bool {
     // SAFETY: looks into the tablespace's options and the settings.
     unsafe { pg_sys::get_tablespace_page_costs(tablespace, &raw mut random, &raw mut sequential) };
     random <= CHEAP * sequential
-}
-
-/// Adds the tablespaces of all tables in a query, their partitions and children among them, to the vector `found`.
-#[pg_guard]
-unsafe extern "C-unwind" fn find_tablespaces(node: *mut pg_sys::Node, found: *mut c_void) -> bool {
-    // SAFETY: called with an analysed query, and by the walkers with its nodes; the tables are locked by the analysis.
-    unsafe {
-        if node.is_null() {
-            return false;
-        }
-        match (*node).type_ {
-            pg_sys::NodeTag::T_Query => {
-                let entries_first = pg_sys::QTW_EXAMINE_RTES_BEFORE as c_int;
-                pg_sys::query_tree_walker(node.cast::<pg_sys::Query>(), Some(find_tablespaces), found, entries_first)
-            }
-            pg_sys::NodeTag::T_RangeTblEntry => {
-                let entry = &*node.cast::<pg_sys::RangeTblEntry>();
-                if entry.rtekind == pg_sys::RTEKind::RTE_RELATION {
-                    let no_lock = pg_sys::NoLock as pg_sys::LOCKMODE;
-                    let found = &mut *found.cast::<Vec<pg_sys::Oid>>();
-                    for table in with_inheritors(entry.relid, no_lock) {
-                        let has_pages = pg_sys::get_rel_relkind(table) as u8 != pg_sys::RELKIND_PARTITIONED_TABLE;
-                        let tablespace = pg_sys::get_rel_tablespace(table);
-                        if has_pages && !found.contains(&tablespace) {
-                            found.push(tablespace);
-                        }
-                    }
-                }
-                false
-            }
-            _ => pg_sys::expression_tree_walker(node, Some(find_tablespaces), found),
-        }
-    }
 }

@@ -6,12 +6,13 @@
 //! Citus nothing is looked up.
 
 use super::remote_rows::{ForeignRows, NotForeign, is_of_postgres_fdw};
+use super::walk::any_node;
 use crate::call::spi::{Connection, Rows, Sees};
 use crate::catalog::names::quote_identifier;
 use crate::compat::read_as;
 use crate::settings::Settings;
 use pgrx::prelude::*;
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 
 /// What the table is called in the statements for the nodes.
 const ROWS: &CStr = c"corgipile_rows";
@@ -91,7 +92,7 @@ impl MaybeDistributed {
         let scanned = match found {
             Ok(scanned) => scanned,
             // SAFETY: as above.
-            Err(what) if unsafe { has_distributed(query.cast(), std::ptr::null_mut()) } => {
+            Err(what) if unsafe { has_distributed(query) } => {
                 return Some(Err(format!("it reads a distributed table, and {what}").into()));
             }
             Err(_) => return None,
@@ -187,24 +188,17 @@ unsafe fn only_expression(query: &pg_sys::Query, entry: &pg_sys::RangeTblEntry) 
 }
 
 /// Is there a distributed table anywhere in a query?
-#[pg_guard]
-unsafe extern "C-unwind" fn has_distributed(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+///
+/// # Safety
+/// It is an analysed query.
+unsafe fn has_distributed(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        match (*node).type_ {
-            pg_sys::NodeTag::T_RangeTblEntry => {
-                let entry = &*node.cast::<pg_sys::RangeTblEntry>();
-                entry.rtekind == pg_sys::RTEKind::RTE_RELATION && is_distributed(entry.relid)
-            }
-            pg_sys::NodeTag::T_Query => {
-                let flags = pg_sys::QTW_EXAMINE_RTES_BEFORE as i32;
-                pg_sys::query_tree_walker(node.cast(), Some(has_distributed), context, flags)
-            }
-            _ => pg_sys::expression_tree_walker(node, Some(has_distributed), context),
-        }
+        any_node(query.cast(), |node| {
+            let entry = node.cast::<pg_sys::RangeTblEntry>();
+            let is_entry = (*node).type_ == pg_sys::NodeTag::T_RangeTblEntry;
+            is_entry.then(|| (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION && is_distributed((*entry).relid))
+        })
     }
 }
 
@@ -242,7 +236,7 @@ unsafe fn check(query: *mut pg_sys::Query, scanned: &Scanned) -> Result<(), NotF
         if pg_sys::contain_mutable_functions(query.cast()) {
             return Err("the source computes what depends on the session or on the time".into());
         }
-        if has_special_columns(query.cast(), std::ptr::null_mut()) {
+        if has_special_columns(query) {
             return Err("the source has whole rows, or columns of the system".into());
         }
         Ok(())
@@ -250,18 +244,16 @@ unsafe fn check(query: *mut pg_sys::Query, scanned: &Scanned) -> Result<(), NotF
 }
 
 /// Does a query use a row as a whole, or a column such as ctid?
-#[pg_guard]
-unsafe extern "C-unwind" fn has_special_columns(node: *mut pg_sys::Node, context: *mut c_void) -> bool {
-    // SAFETY: called with an analysed query, and by the walkers with its nodes.
+///
+/// # Safety
+/// It is an analysed query.
+unsafe fn has_special_columns(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise.
     unsafe {
-        if node.is_null() {
-            return false;
-        }
-        match (*node).type_ {
-            pg_sys::NodeTag::T_Var => (*node.cast::<pg_sys::Var>()).varattno <= 0,
-            pg_sys::NodeTag::T_Query => pg_sys::query_tree_walker(node.cast(), Some(has_special_columns), context, 0),
-            _ => pg_sys::expression_tree_walker(node, Some(has_special_columns), context),
-        }
+        any_node(query.cast(), |node| {
+            let is_var = (*node).type_ == pg_sys::NodeTag::T_Var;
+            is_var.then(|| (*node.cast::<pg_sys::Var>()).varattno <= 0)
+        })
     }
 }
 

@@ -72,21 +72,8 @@ unsafe extern "C-unwind" fn process_utility(
         let utility = (*statement).utilityStmt;
         let discards_all = (*utility).type_ == pg_sys::NodeTag::T_DiscardStmt
             && (*utility.cast::<pg_sys::DiscardStmt>()).target == pg_sys::DiscardMode::DISCARD_ALL;
-        match PREVIOUS_HOOK.get() {
-            Some(previous) => {
-                previous(statement, text, read_only_tree, context, parameters, environment, to, completion);
-            }
-            None => standard_ProcessUtility(
-                statement,
-                text,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                to,
-                completion,
-            ),
-        }
+        let run = PREVIOUS_HOOK.get().unwrap_or(standard_ProcessUtility);
+        run(statement, text, read_only_tree, context, parameters, environment, to, completion);
         if discards_all {
             (RELEASES.get().of_session)();
         }

@@ -394,34 +394,37 @@ unsafe fn with_elements<R>(
     datum: pg_sys::Datum,
     f: impl FnOnce(&[Option<pg_sys::Datum>]) -> R,
 ) -> Result<R, ArrayFault> {
-    // SAFETY: the datum is an array; deconstruct_array gives as many elements as it has.
+    // SAFETY: the caller's promise; the copy is freed by no one else.
     unsafe {
-        let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let array = pg_sys::pg_detoast_datum_copy(datum.cast_mut_ptr());
+        let result = f(&datums(array.cast())?);
+        pg_sys::pfree(array.cast());
+        Ok(result)
+    }
+}
+
+/// The elements of an array in memory; None for NULL.
+///
+/// # Safety
+/// It is an array, which stays as long as the elements are used.
+unsafe fn datums(array: *mut pg_sys::ArrayType) -> Result<Vec<Option<pg_sys::Datum>>, ArrayFault> {
+    // SAFETY: the caller's promise; deconstruct_array gives as many elements as it has.
+    unsafe {
         if (*array).ndim > 1 {
             return Err(ArrayFault::Dimensions((*array).ndim as usize));
         }
+        let element = (*array).elemtype;
         let (mut len, mut by_value, mut align) = (0, false, 0);
-        pg_sys::get_typlenbyvalalign((*array).elemtype, &mut len, &mut by_value, &mut align);
+        pg_sys::get_typlenbyvalalign(element, &mut len, &mut by_value, &mut align);
         let (mut values, mut nulls, mut n) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-        pg_sys::deconstruct_array(
-            array,
-            (*array).elemtype,
-            len as i32,
-            by_value,
-            align,
-            &mut values,
-            &mut nulls,
-            &mut n,
-        );
+        pg_sys::deconstruct_array(array, element, len.into(), by_value, align, &mut values, &mut nulls, &mut n);
         let element = |i| (!*nulls.add(i)).then_some(*values.add(i));
-        let elements: Vec<_> = allocation::collect((0..n as usize).map(element));
-        let result = f(&elements);
+        let elements = allocation::collect((0..n as usize).map(element));
         if !values.is_null() {
             pg_sys::pfree(values.cast());
             pg_sys::pfree(nulls.cast());
         }
-        pg_sys::pfree(array.cast());
-        Ok(result)
+        Ok(elements)
     }
 }
 

@@ -75,9 +75,6 @@ impl<'a> Jsonb<'a> {
     }
 
     /// The value.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
     pub fn read(&self) -> Result<serde_json::Value, Unreadable> {
         let read = self.with_c_text(|text| serde_json::from_str(&text.to_string_lossy()));
         read.map_err(|error| Unreadable::from_error(&error).unwrap_or(Unreadable::OutOfRange))

@@ -10,17 +10,11 @@ pub fn matrix_of_doubles<'m>(context: Context<'m>, columns: usize, values: &[f64
 }
 
 /// An array of doubles.
-///
-/// # Errors
-/// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
 pub fn vector_of_doubles<'m>(context: Context<'m>, values: &[f64]) -> crate::errors::Result<Value<'m>> {
     vector_of(context, pg_sys::FLOAT8OID, values)
 }
 
 /// An array of reals.
-///
-/// # Errors
-/// [`Error::StateTooLarge`](crate::errors::Error::StateTooLarge)
 pub fn vector_of_reals<'m>(context: Context<'m>, values: &[f32]) -> crate::errors::Result<Value<'m>> {
     vector_of(context, pg_sys::FLOAT4OID, values)
 }

@@ -136,8 +136,3 @@ impl TypedPart {
         }
     }
 }
-
-/// Is it a type of which features may be parts? For a domain, give its base type.
-pub fn has_parts(base: pg_sys::Oid) -> bool {
-    TimeType::from_oid(base).is_some() || JsonType::from_oid(base).is_some() || is_text(base)
-}

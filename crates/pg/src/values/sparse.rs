@@ -104,9 +104,6 @@ impl SparseReader {
 
     /// Copies a pair as it usually is to where `room` says, which is asked for as many entries as there are. Indices
     /// then count from 0.
-    ///
-    /// # Errors
-    /// Those of `room`.
     #[inline(always)]
     pub fn read_quickly<'a, E>(
         &self,

@@ -130,17 +130,11 @@ pub struct Bytes<'m>(*mut pg_sys::varlena, PhantomData<&'m ()>);
 
 impl<'m> Bytes<'m> {
     /// A new value with these bytes.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn new(context: Context<'m>, bytes: &[u8]) -> Result<Bytes<'m>> {
         Bytes::of_parts(context, &[bytes])
     }
 
     /// A new value of these parts, one behind the other.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub(super) fn of_parts(context: Context<'m>, parts: &[&[u8]]) -> Result<Bytes<'m>> {
         Bytes::written(context, parts.iter().map(|part| part.len()).sum(), |mut at| {
             for piece in parts.iter().flat_map(|part| part.chunks(PIECE)) {
@@ -155,9 +149,6 @@ impl<'m> Bytes<'m> {
     }
 
     /// A new value of `len` zeros.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn zeros(context: Context<'m>, len: usize) -> Result<Bytes<'m>> {
         Bytes::written(context, len, |at| {
             for start in (0..len).step_by(PIECE) {
@@ -247,9 +238,6 @@ pub struct TextOutput<'m> {
 
 impl<'m> TextOutput<'m> {
     /// An empty one with room for `room` bytes.
-    ///
-    /// # Errors
-    /// [`Error::StateTooLarge`]
     pub fn with_room(context: Context<'m>, room: usize) -> Result<TextOutput<'m>> {
         if room > MAX_TEXT {
             return Err(Error::StateTooLarge(room));
@@ -363,4 +351,4 @@ unsafe impl BoxRet for Value<'_> {
     }
 }
 
-declared_by_hand!(Value<'_>, "internal");
+declared_by_hand!(Value<'_>);

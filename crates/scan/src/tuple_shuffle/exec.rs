@@ -255,7 +255,7 @@ impl TupleShuffle {
                     self.order.extend(0..tuples as u32);
                     self.mixer.arrived_at(last, &mut [], &mut check_for_interrupts);
                 } else {
-                    self.mixer.arrived_pausing(tuples, last, &mut self.order, &mut check_for_interrupts);
+                    self.mixer.arrived(tuples, last, &mut self.order, &mut check_for_interrupts);
                 }
                 (tuples, held.bytes())
             }

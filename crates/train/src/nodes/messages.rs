@@ -288,15 +288,8 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<(T, Vec<u32>)> {
     let (json, words) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let (words, []) = words.as_chunks::<4>() else { return None };
     let words = pausing(words).map(|word| u32::from_le_bytes(*word));
-    Some((read_json(json)?, allocation::collect(words)))
-}
-
-/// Reads a JSON text, which may be as long as PostgreSQL's values are.
-fn read_json<T: DeserializeOwned>(json: &[u8]) -> Option<T> {
-    if json.len() <= PER_PAUSE {
-        return serde_json::from_slice(json).ok();
-    }
-    serde_json::from_reader(BufReader::with_capacity(PER_PAUSE, Pausing(json))).ok()
+    let json = BufReader::with_capacity(PER_PAUSE.min(json.len()), Pausing(json));
+    Some((serde_json::from_reader(json).ok()?, allocation::collect(words)))
 }
 
 /// Bytes that are read with a pause before each part.

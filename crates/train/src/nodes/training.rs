@@ -98,12 +98,7 @@ impl Training {
         } else if goes_on_in_groups(&self.request, self.resume.as_ref()) {
             cluster.find_groups(&mut self.buffers.decoder, self.request.first_epoch())?;
         }
-        if self.prepares.is_some() {
-            self.choose();
-        } else {
-            self.choose_features();
-        }
-        self.begin_with_model();
+        self.choose_and_begin();
         self.request.train_together();
         let preparation = start.elapsed();
         self.phases.end(Phase::Preparation);

@@ -1,17 +1,11 @@
 //! In which way several servers train: by what was measured of them, or as the call says.
 
 use super::cluster::Cluster;
-use crate::epoch_row::EpochRow;
-use crate::phases::Phases;
 use crate::training::Training;
-use errors::Result;
 use loss::{Hyperparameters, Solver};
 use options::chosen::Point;
 use options::nodes::Nodes;
 use options::request::Request;
-use pg::executor::custom_scan::Flags;
-use pg::snapshot::Snapshot;
-use scan::Source;
 use sgd::{Servers, Way};
 use std::time::Duration;
 
@@ -100,7 +94,7 @@ impl Training {
                 // a network of single rows would be averaged
                 (false, _) => (2, largest_of_network(hyper)),
             },
-            fetches: self.original.is_some(),
+            fetches: self.others.original.is_some(),
         })
     }
 
@@ -139,7 +133,7 @@ impl Training {
                 Way::Averaging | Way::Fetching => {}
             }
         }
-        if way == Way::Fetching { self.original.take() } else { None }
+        if way == Way::Fetching { self.others.original.take() } else { None }
     }
 
     /// A step per tuple means models that are averaged after each buffer. If rows differ from node to node, each learns
@@ -167,21 +161,6 @@ impl Training {
                 "Set batch_size to use another value above 1.",
             );
         }
-    }
-
-    /// Trains with what was asked for at first, on rows that are fetched.
-    pub(crate) fn train_fetched(&mut self, request: Request) -> Result<Vec<EpochRow>> {
-        let source = Source::resolve(&request.source)?;
-        let open = |snapshot: Snapshot<'_>| {
-            Training::open_request((request, source), None, (snapshot, 0, Flags::NONE), Phases::begin())
-        };
-        // all of it was reported when this training was opened
-        let mut training = pg::quietly(|| Snapshot::with_active(open))?;
-        training.groups_before = self.groups_before.take();
-        let rows = training.train()?;
-        self.summary.models = training.summary.models;
-        training.close();
-        Ok(rows)
     }
 }
 

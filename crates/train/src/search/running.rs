@@ -111,7 +111,7 @@ impl Search {
         self.training.buffers.control(&ScanControl::epoch(1));
         let history = self.training.learn_and_store(&mut batch, prepared)?;
         rows[0].model_id = history.first().map(|row| row.model_id);
-        self.training.outcome = Some(history);
+        self.training.summary.rows = Some(history);
         Ok(rows)
     }
 

@@ -25,9 +25,6 @@ impl Batch {
     /// Appends one dense tuple, of weight 1, and returns its features, `dim` long.
     ///
     /// They hold unspecified values, those of an earlier tuple in the same place for instance, and must all be written.
-    ///
-    /// # Errors
-    /// As [`reserve`](Batch::reserve).
     #[inline]
     pub fn push(&mut self, label: f32) -> Result<&mut [f32], OutOfMemory> {
         self.append(1)?;
@@ -40,9 +37,6 @@ impl Batch {
     /// Appends one sparse tuple with `nnz` entries, of weight 1, and returns its indices and its values.
     ///
     /// They hold unspecified values, and must all be written: indices count from 0 and ascend without repetition.
-    ///
-    /// # Errors
-    /// As [`reserve`](Batch::reserve).
     #[inline]
     pub fn push_sparse(&mut self, label: f32, nnz: usize) -> Result<(&mut [u32], &mut [f32]), OutOfMemory> {
         // first what can fail and is not taken back by anybody
@@ -54,9 +48,6 @@ impl Batch {
     /// Appends `n` dense tuples at once, a heap page's worth, whose labels and features the caller fills in any order.
     ///
     /// Their labels are 0, their weights 1. Their features hold unspecified values and must all be written.
-    ///
-    /// # Errors
-    /// As [`reserve`](Batch::reserve).
     #[inline]
     pub fn extend(&mut self, n: usize) -> Result<RowsMut<'_>, OutOfMemory> {
         let first = self.len;
@@ -65,9 +56,6 @@ impl Batch {
     }
 
     /// Appends a whole mini-batch.
-    ///
-    /// # Errors
-    /// As [`reserve`](Batch::reserve).
     ///
     /// # Panics
     /// If the batch is not one of mini-batches, or of another number of features.
@@ -86,9 +74,6 @@ impl Batch {
 
     /// Appends a copy of tuple `i` of another batch of the same kind, without its tag; with its weight, if both batches
     /// have weights, and with its exact label.
-    ///
-    /// # Errors
-    /// As [`reserve`](Batch::reserve).
     ///
     /// # Panics
     /// If one batch is sparse and the other is not, or dense tuples have other numbers of features.

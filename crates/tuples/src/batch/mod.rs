@@ -184,12 +184,6 @@ impl Batch {
         }
     }
 
-    /// Memory that one dense tuple of `dim` features without a weight takes, in bytes: its row, its label and its place
-    /// in the order.
-    pub fn row_bytes(dim: usize) -> usize {
-        Dense::row_bytes(dim).saturating_add(size_of::<f32>() + size_of::<u32>())
-    }
-
     /// Memory that the tuples in the batch take, in bytes. The allocation may be up to twice as large, and three times
     /// while it grows: anyone who knows the number of tuples calls [`reserve`](Batch::reserve) first.
     #[inline]
@@ -454,9 +448,6 @@ impl Batch {
     /// The same, without a copy of the places if the order is [detached](Batch::detach_order): the batch then has those
     /// of `places`, which has the ones before.
     ///
-    /// # Errors
-    /// As [`set_order`](Batch::set_order).
-    ///
     /// # Panics
     /// As in the item above.
     pub fn take_order(&mut self, places: &mut Vec<u32>) -> Result<(), OutOfMemory> {
@@ -472,12 +463,6 @@ impl Batch {
     fn assert_places(&self, places: &[u32]) {
         let greatest = places.iter().max();
         assert!(greatest.is_none_or(|&place| (place as usize) < self.len), "no tuple at a place of the order");
-    }
-
-    /// The order, to be made any sequence of places, of any length; who lengthens it reserves first. Anyone who learns
-    /// in an order with a place without a tuple panics.
-    pub fn order_vec_mut(&mut self) -> &mut Vec<u32> {
-        self.order.places_mut()
     }
 
     /// Leaves the order to the caller, who [sets](Batch::set_order) it after every change to the tuples: from now on,
