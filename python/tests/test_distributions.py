@@ -25,7 +25,8 @@ for name in [name for name in sys.modules if name.startswith("corgipile")]:
 sys.meta_path.insert(0, Missing())
 if {loader!r}:
     module = types.ModuleType("corgipile_loader._native")
-    vars(module).update({{name: value for name, value in vars(whole).items() if name[0] != "_" and "oader" not in name}})
+    its = {{name: value for name, value in vars(whole).items() if name[0] != "_" and "oader" not in name}}
+    vars(module).update(its)
     module.__version__ = {loader!r}
     sys.modules |= {{"corgipile_loader": types.ModuleType("corgipile_loader"), module.__name__: module}}
 """

@@ -13,8 +13,8 @@ mod _native {
     const MOST_DENSE: usize = native::MOST_DENSE;
     #[pymodule_export]
     use native::{
-        HeldSnapshot, Items, Plan, Reader, Shuffled, Source, SourceError, arrow, build_index, corgi2, csv, has_password,
-        items, libsvm, memory, parquet, postgres, postgres_shuffled, shuffle_once, tfrecord, webdataset,
+        HeldSnapshot, Items, Plan, Reader, Shuffled, Source, SourceError, arrow, build_index, corgi2, csv,
+        has_password, items, libsvm, memory, parquet, postgres, postgres_shuffled, shuffle_once, tfrecord, webdataset,
     };
     #[pymodule_export]
     use native::{
