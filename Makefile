@@ -77,10 +77,9 @@ python: deps ## Test the Python package only (TORCH=pypi: with PyPI's torch)
 	@scripts/build
 	@scripts/with-postgres --library $(TEST_LIBRARY) -- env TORCH=$(TORCH) scripts/python-test
 
-wheel: deps ## Build the wheel of the Python package into target/wheels
+wheel: deps ## Build the wheels of the Python package into target/wheels: corgipile, corgipile-loader and corgipile-joader
 	@scripts/deps --python
-	@cd python && CARGO_TARGET_DIR=$(abspath $(CARGO_TARGET_DIR)) ../scripts/venv python \
-	  env CARGO_TARGET_DIR=$(abspath $(CARGO_TARGET_DIR))/python maturin build --release --strip --locked --out $(abspath $(CARGO_TARGET_DIR))/wheels
+	@scripts/wheel
 
 architectures: build ## Run the tests of the pure crates as 64-bit ARM and as the oldest x86-64 would, and a server as the latter (PARTS="baseline server")
 	@scripts/architectures $(PARTS)

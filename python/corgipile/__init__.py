@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import db, joader, sklearn, torch
     from ._native import SourceError
-    from ._native import __version__ as __version__
     from .dataset import CorgiPileDataset
     from .items import map_style
     from .loader import Loader
     from .offline import corgi2, shuffle_once
     from .sources import Source, arrays, arrow, csv, libsvm, parquet, postgres, tfrecord, webdataset
 
+__version__ = "0.3.0"
+
 #: Public names, and the modules that they come from. A module is public under its own name.
 _PLACES = {
-    "__version__": "corgipile._native",
     "CorgiPileDataset": "corgipile.dataset",
     "Loader": "corgipile.loader",
     "Source": "corgipile.sources",

@@ -45,7 +45,23 @@ def shape_of(X: Any) -> Any:
 
 
 def like(labels: list[Any], classes: Any) -> Any:
-    """Labels as texts of SQL, as the classes are."""
+    """Labels as texts of SQL, as the classes are; None where there is no label."""
+    there = [label for label in labels if label is not None]
     if classes.dtype.kind == "b":
-        return np.array([label in ("t", "true") for label in labels], bool)
-    return np.array(labels, object).astype(classes.dtype)
+        return _with_gaps(labels, np.array([label in ("t", "true") for label in there], bool))
+    return _with_gaps(labels, np.array(there, object).astype(classes.dtype))
+
+
+def at_places(places: Any, classes: Any) -> Any:
+    """The classes at these places; None where there is no place."""
+    there = [int(float(place)) for place in places if place is not None]
+    return _with_gaps(places, classes[np.array(there, np.int64)])
+
+
+def _with_gaps(answers: Any, values: Any) -> Any:
+    """The values of the answers that are there, with None, among objects, for those that `nulls` skips."""
+    if len(values) == len(answers):
+        return values
+    found = np.full(len(answers), None, object)
+    found[[answer is not None for answer in answers]] = values
+    return found

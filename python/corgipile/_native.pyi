@@ -3,7 +3,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__version__: str
 MOST_DENSE: int
 
 class SourceError(Exception): ...

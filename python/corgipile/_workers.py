@@ -5,8 +5,6 @@ batches at once, all their arrays in one tensor, which torch passes in shared me
 arrival. All workers send as many batches at once as the first one says, so that none is ahead of the others.
 """
 
-# pyright: reportAttributeAccessIssue=false
-# torch is not there where this is checked
 from __future__ import annotations
 
 import pickle

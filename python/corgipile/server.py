@@ -13,7 +13,8 @@ from corgipile import _native
 
 #: The orders that `corgipile_shuffle` can send to a data set.
 STRATEGIES = (
-    "corgipile", "corgipile_simple", "block_only", "block_only_stratified", "sliding_window", "shuffle_once", "no_shuffle",
+    "corgipile", "corgipile_simple", "block_only", "block_only_stratified", "sliding_window", "shuffle_once",
+    "no_shuffle",
 )  # fmt: skip
 
 #: How much is received ahead while rows are in use.

@@ -30,7 +30,7 @@ except ImportError as error:
     raise ImportError("corgipile.sklearn needs scikit-learn: pip install 'scikit-learn>=1.6'") from error
 
 from ._checks import called
-from ._estimating import columns_of, has_columns, like, repeated, shape_of
+from ._estimating import at_places, columns_of, has_columns, like, repeated, shape_of
 from .db._connections import connected
 from .db._document import REGRESSIONS, SVMS
 from .db._inputs import OwnColumns
@@ -369,20 +369,19 @@ class DatabaseClassifier(ClassifierMixin, _DatabaseEstimator):
         return {known[label]: weight for label, weight in self.class_weight.items()}
 
     def predict(self, X: Any) -> Any:
-        """The predicted label of each row of an array, or of a table in its own order."""
+        """The predicted label of each row of an array, or of a table in its own order; None where `nulls` skips it."""
         if isinstance(X, str):
             labels = self._of_table(X, "label")
-            if _labels_are_kept(self):
-                return like(labels, self.classes_)
-            return self.classes_[[int(float(label)) for label in labels]]
+            return (like if _labels_are_kept(self) else at_places)(labels, self.classes_)
         predicted = self.model_.predict(self._rows(X)) if self._is_fitted() else None
-        return predicted if _labels_are_kept(self) else self.classes_[np.asarray(predicted).astype(np.int64)]
+        return predicted if _labels_are_kept(self) else at_places(predicted, self.classes_)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class: rows by `classes_`. SVMs need the option `probability`."""
         if isinstance(X, str):
-            return np.array(self._of_table(X, "probabilities"), np.float64)
+            without = [np.nan] * len(self.classes_)
+            return np.array([row or without for row in self._of_table(X, "probabilities")], np.float64)
         return self.model_.predict_proba(self._rows(X)) if self._is_fitted() else None
 
     def decision_function(self, X: Any) -> Any:

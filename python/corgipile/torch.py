@@ -11,8 +11,6 @@ Single rows are put into batches without a step of Python for each column of eac
 read with, and rows that come together are a part of these.
 """
 
-# pyright: reportAttributeAccessIssue=false
-# torch is not there where this is checked
 from __future__ import annotations
 
 import os

@@ -185,8 +185,8 @@ def marked(mark: str) -> Iterator[tuple[int, str]]:
 
 
 def shared_memory() -> list[str]:
-    """What is in shared memory, but for that of torch, PostgreSQL and multiprocessing, which other tests use."""
-    others = ("torch_", "PostgreSQL.", "sem.")
+    """What is in shared memory, but for that of torch, PostgreSQL, clusters and multiprocessing, which others use."""
+    others = ("torch_", "PostgreSQL.", "corgipile.", "sem.")
     return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(others))
 
 

@@ -24,6 +24,8 @@ pytestmark = pytest.mark.skipif(
 #: True of all rows if the connection is encrypted.
 ENCRYPTED = "(SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid())"
 
+NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
+
 HBA = """
 local    all  all                    trust
 hostssl  all  by_certificate  all    cert
@@ -54,12 +56,10 @@ def _certificates(directory: Path) -> None:
     """An authority, another one, and what the first has signed for the server and for a client."""
     for name in ("ca", "other"):
         files = ["-keyout", f"{name}.key", "-out", f"{name}.crt"]
-        _openssl(
-            directory, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", *files
-        )
+        _openssl(directory, "req", "-x509", *NEW_KEY, "-nodes", "-days", "2", "-subj", f"/CN={name}", *files)
     for name, common, more in (("server", "localhost", "DNS:localhost"), ("client", "by_certificate", "DNS:nobody")):
         files = ["-keyout", f"{name}.key", "-out", f"{name}.csr"]
-        _openssl(directory, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={common}", *files)
+        _openssl(directory, "req", *NEW_KEY, "-nodes", "-subj", f"/CN={common}", *files)
         (directory / "more").write_text(f"subjectAltName={more}\n")
         signed = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "more"]
         _openssl(directory, "x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.crt", *signed)

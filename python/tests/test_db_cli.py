@@ -333,7 +333,7 @@ def test_what_is_interrupted_says_so_by_its_exit_code(database: str, number: int
     if command == "report":
         train("slow")
     if command == "shuffle files":
-        Path("rows.csv").write_text("a,b\n" + f"1,{'2' * 250}\n" * 100_000)
+        Path("rows.csv").write_text("a,b\n" + f"1,{'2' * 250}\n" * 20_000)
     if "pipe" in words:
         os.mkfifo("pipe")
     running = process(*words)

@@ -127,6 +127,27 @@ def test_a_class_that_does_not_count_is_still_a_class(connect: str) -> None:
     assert DatabaseClassifier(connect, random_state=0).fit(IRIS, KINDS, 1000 * (1 + KINDS)).score(IRIS, KINDS) > 0.8
 
 
+def test_rows_that_nulls_skip_have_no_prediction(connect: str, conn: Any) -> None:
+    gaps = np.where(IRIS > 7, np.nan, IRIS)
+    skipped = np.isnan(gaps).any(axis=1)
+    assert 0 < skipped.sum() < 50
+    query = "SELECT * FROM (VALUES ('setosa', 1.0), ('other', 2.0), ('other', NULL)) AS v (kind, x)"
+    fitted = DatabaseClassifier(connect, nulls="skip", random_state=0, max_epochs=2)
+    for labels in (KINDS, KINDS > 0, np.array(["a", "b", "c"])[KINDS]):
+        predicted = fitted.fit(gaps, labels).predict(gaps)
+        assert [label is None for label in predicted] == skipped.tolist()
+        assert set(predicted[~skipped]) <= set(labels.tolist())
+        assert (np.isnan(fitted.predict_proba(gaps)).any(axis=1) == skipped).all()
+    for column, labels in (("kind", ["setosa", "other"]), ("kind = 'setosa'", [True, False])):
+        source = f"SELECT x, {column} AS label FROM ({query}) AS q"
+        predicted = fitted.fit(source).predict(source)
+        assert set(predicted[:2]) <= set(labels) and predicted[2] is None
+        assert np.isnan(fitted.predict_proba(source)).tolist() == [[False] * 2, [False] * 2, [True] * 2]
+    assert (
+        np.isnan(DatabaseRegressor(connect, nulls="skip").fit(gaps, KINDS).predict(gaps)).tolist() == skipped.tolist()
+    )
+
+
 @pytest.mark.parametrize("form", ["matrix", "sparse", "frame"])
 def test_partial_fit_goes_on(connect: str, conn: Any, form: str) -> None:
     pandas = pytest.importorskip("pandas")

@@ -1,4 +1,4 @@
-"""The commands of `python -m corgipile`, one file each.
+"""The commands of `corgipile`, or `python -m corgipile`, one file each.
 
 Guarantees: results go to standard output or into a file, everything else to standard error; an error is one line, and
 the exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM).
@@ -7,6 +7,7 @@ the exit code is 1 (2 for wrong arguments, 130 for Ctrl-C, 143 for SIGTERM).
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -18,7 +19,7 @@ COMMANDS = {"index": index, "shuffle": shuffle, "train": train, "predict": predi
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m corgipile",
+        prog="corgipile" if os.path.basename(sys.argv[0]) == "corgipile" else "python -m corgipile",
         description="Shuffle files and tables, and train, watch and use models of the PostgreSQL extension corgipile.",
         allow_abbrev=False,
     )

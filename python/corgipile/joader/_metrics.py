@@ -73,6 +73,7 @@ class _Server(ThreadingHTTPServer):
     and take neither threads nor open files that the jobs need."""
 
     daemon_threads = True
+    request_queue_size = 128  # with 5, as it is, those that come at once wait for seconds to be let in
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self._open: list[socket.socket] = []

@@ -1,0 +1,19 @@
+//! The module `corgipile_loader._native`: sources, plans and readers.
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    /// The version of the distribution.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals)] // as Python calls it
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+    /// Numbers of a dense row of LIBSVM, at most.
+    #[pymodule_export]
+    const MOST_DENSE: usize = native::MOST_DENSE;
+    #[pymodule_export]
+    use native::{
+        HeldSnapshot, Items, Plan, Reader, Shuffled, Source, SourceError, arrow, build_index, corgi2, csv,
+        has_password, items, libsvm, memory, parquet, postgres, postgres_shuffled, shuffle_once, tfrecord, webdataset,
+    };
+}
