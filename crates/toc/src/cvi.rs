@@ -9,7 +9,7 @@ use crate::kernels::{add_scaled, combine};
 use crate::operations::Form;
 use crate::stored;
 use crate::table::Table;
-use crate::values::{Summary, Values};
+use crate::values::{Summary, Values, check_used};
 use crate::{Encoding, Error, Info, Number, Rows};
 
 /// The bytes of CVI.
@@ -39,6 +39,7 @@ impl<T: Number, C: Index> Cvi<T, C> {
     /// What follows the header and the values of CVI.
     pub(crate) fn read(info: &Info, values: Values<'_>, mut reader: Reader<'_>) -> Result<Cvi<T, C>, Error> {
         let places = Places::read(info, &mut reader)?;
+        check_used(&values, places.len())?;
         let codes = reader.packed(places.len())?.below(values.len() as u64, "a value that does not exist")?;
         reader.end()?;
         let codes = allocation::collect(codes.into_iter().map(C::from_place));

@@ -30,16 +30,25 @@ const MAX_INTEGER: f64 = (1u64 << 50) as f64;
 const DECIMAL_HEADER: usize = 1 + 8;
 
 /// 10 to the power of `exponent`.
+#[inline]
 fn power(exponent: u8) -> f64 {
-    10f64.powi(i32::from(exponent))
+    const POWERS: [f64; MAX_EXPONENT as usize + 1] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    POWERS[usize::from(exponent)]
+}
+
+/// The nearest integer if it is below 2^51; without the call of a function that `round` is on older processors.
+#[inline]
+fn nearest(x: f64) -> f64 {
+    const ONES: f64 = (3u64 << 51) as f64;
+    x + ONES - ONES
 }
 
 /// The integer that becomes exactly `value` when it is divided by `power`, a power of ten: none for -0.0.
 #[inline]
 fn integer(value: f64, power: f64) -> Option<i64> {
-    let nearest = (value * power).round();
-    let integer = nearest as i64;
-    (nearest.abs() < MAX_INTEGER && (integer as f64 / power).to_bits() == value.to_bits()).then_some(integer)
+    let integer = nearest(value * power);
+    (integer.abs() < MAX_INTEGER && (integer / power).to_bits() == value.to_bits()).then_some(integer as i64)
 }
 
 /// Bits of the place of an exception among `n` values.
@@ -109,13 +118,16 @@ impl Decimals {
 impl Summary {
     pub(crate) fn from_values(values: impl Iterator<Item = f64>) -> Summary {
         let mut summary = Summary { all_narrow: true, decimals: Vec::new(), others: 0 };
+        // the same value often follows itself
+        let (mut last, mut n) = (0.0, 0);
         for value in pausing(values) {
-            summary.all_narrow = summary.all_narrow && narrow(value).is_some();
-            match least_exponent(value) {
-                Some(exponent) => summary.add(exponent, value, 1),
-                None => summary.others += 1,
+            if value.to_bits() != f64::to_bits(last) {
+                summary.add(last, n);
+                (last, n) = (value, 0);
             }
+            n += 1;
         }
+        summary.add(last, n);
         summary
     }
 
@@ -125,8 +137,15 @@ impl Summary {
     }
 
     #[inline]
-    fn add(&mut self, exponent: u8, value: f64, n: usize) {
-        let exponent = usize::from(exponent);
+    fn add(&mut self, value: f64, n: usize) {
+        if n == 0 {
+            return;
+        }
+        self.all_narrow = self.all_narrow && narrow(value).is_some();
+        let Some(exponent) = least_exponent(value).map(usize::from) else {
+            self.others += n;
+            return;
+        };
         if self.decimals.len() <= exponent {
             self.decimals.resize(exponent + 1, [Decimals::NONE; SIZES]);
         }
@@ -136,9 +155,7 @@ impl Summary {
 
     /// Of these values and a number of zeros.
     pub(crate) fn with_zeros(mut self, n: usize) -> Summary {
-        if n > 0 {
-            self.add(0, 0.0, n);
-        }
+        self.add(0.0, n);
         self
     }
 
@@ -157,6 +174,9 @@ impl Summary {
             while let (Some(first), Some(last)) = (sizes.front(), sizes.back()) {
                 let first_is_rarer = first.n < last.n;
                 let all = sizes.iter().copied().fold(Decimals::NONE, Decimals::and);
+                if exception_bytes(n, n - all.n) >= best.bytes(n) {
+                    break;
+                }
                 let ends = [all.min, all.max].map(|value| integer(value, power(exponent)));
                 if let [Some(min), Some(max)] = ends
                     && let Ok(range) = u32::try_from(max - min)
@@ -232,7 +252,7 @@ impl Kind {
                     distance.filter(|distance| *distance <= range)
                 };
                 let distance = |value: &f64| match exceptions {
-                    0 => ((*value * power).round() as i64 - min) as u32,
+                    0 => (nearest(*value * power) as i64 - min) as u32,
                     _ => within(value).unwrap_or(0),
                 };
                 put_packed(out, Layout::Bits.width(range), values.iter().map(distance));
@@ -275,6 +295,7 @@ impl<'a> Exceptions<'a> {
         }
         let places = reader.packed(exceptions)?;
         let bytes = exceptions.checked_mul(8).ok_or(Error::Malformed("too many values"))?;
+        let values = reader.take(bytes)?.as_chunks().0;
         let (mut next, mut is_sound) = (0, true);
         places.each(|place| {
             is_sound &= u64::from(place) >= next && (place as usize) < n;
@@ -283,7 +304,7 @@ impl<'a> Exceptions<'a> {
         if !is_sound {
             return Err(Error::Malformed("an exception of a value that does not exist"));
         }
-        Ok(Exceptions { places, values: reader.take(bytes)?.as_chunks().0 })
+        Ok(Exceptions { places, values })
     }
 }
 
@@ -345,6 +366,12 @@ impl<'a> Values<'a> {
             }
         }
     }
+}
+
+/// That each value can be one of the `users` that have a number of it: equal ones take no bits, and nothing else bounds
+/// how many there are.
+pub(crate) fn check_used(values: &Values<'_>, users: usize) -> Result<(), Error> {
+    if values.len() > users { Err(Error::Malformed("more values than uses of them")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -421,6 +448,21 @@ mod tests {
         // if all are exceptions, none is
         let values: Vec<f64> = (1..50).map(|i| 1.0 / f64::from(3 * i)).collect();
         assert_eq!(Summary::from_values(values.iter().copied()).kind(), Kind::Eight);
+    }
+
+    #[test]
+    fn few_bytes_cannot_claim_many_equal_values() {
+        let kind = Kind::Decimal { exponent: 0, min: 7, range: 0, exceptions: 0 };
+        // no pair in the tree, no code; no entry and no code
+        for (encoding, rest) in [(crate::Encoding::Toc, &[0; 8][..]), (crate::Encoding::Cvi, &[0; 3][..])] {
+            for (n, sound) in [(0, true), (1, false), (1 << 26, false)] {
+                let mut bytes = crate::stored::begin(encoding, 1 << 12, 1 << 20, kind);
+                bytes.extend_from_slice(&u32::to_le_bytes(n));
+                bytes.extend_from_slice(&[0, 7, 0, 0, 0, 0, 0, 0, 0, 0]);
+                bytes.extend_from_slice(rest);
+                assert_eq!(crate::decode(&crate::stored::seal(bytes)).is_ok(), sound, "{encoding} {n}");
+            }
+        }
     }
 
     #[test]

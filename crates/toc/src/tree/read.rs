@@ -2,7 +2,7 @@
 
 use crate::bytes::{Packed, Reader};
 use crate::csr::check_backed;
-use crate::values::Values;
+use crate::values::{Values, check_used};
 use crate::{Error, Info, limits};
 
 /// I and D.
@@ -30,6 +30,7 @@ impl<'a> Stored<'a> {
         if columns.width() + places.width() == 0 && first_layer > 1 {
             return Err(Error::Malformed("a pair that occurs twice"));
         }
+        check_used(&values, first_layer)?;
         let columns = columns.below(info.columns as u64, "a column that does not exist")?;
         let places = places.below(values.len() as u64, "a value that does not exist")?;
         let starts = reader.packed(info.rows)?.starts()?;
