@@ -283,8 +283,8 @@ def write(results, run, shapes):
 
     outcome = (
         "Missed, or not shown:\n\n" + ("".join(missed) or "- nothing\n") + "\n"
-        f"Met: test scores are at most {SCORE} below those of `shuffle_once`, {told_of('corgipile')} with `corgipile` and "
-        f"{told_of('corgipile_simple')} with the paper's own draw of blocks, `corgipile_simple`.\n\n"
+        f"Met: test scores are at most {SCORE} below those of `shuffle_once`, {told_of('corgipile')} with `corgipile` "
+        f"and {told_of('corgipile_simple')} with the paper's own draw of blocks, `corgipile_simple`.\n\n"
     )
     columns = {"paper": lambda row: row[0], "figure or table": lambda row: row[1], "here": lambda row: row[2],
                "where, or why not": lambda row: row[3]}  # fmt: skip
