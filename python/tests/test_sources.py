@@ -116,6 +116,8 @@ def write(directory: Path, kind: str) -> Source:
         case "libsvm":
             path.write_text("".join(f"{number} 1:{number} 3:0.5\n" for number in range(ROWS)))
             return corgipile.libsvm(path, dense=True)
+        case _:
+            pass
     raise AssertionError(kind)
 
 
