@@ -221,3 +221,18 @@ def test_a_transaction_that_has_failed_is_all_that_is_said(
         failed.rollback()
         assert Model.from_database(failed, named).name == named
     assert caplog.records == []
+
+
+def test_an_extension_that_is_not_there_or_too_old_is_said_to_be(conn: Any) -> None:
+    conn.execute("ALTER EXTENSION corgipile DROP FUNCTION corgipile_options(text)")
+    try:
+        with pytest.raises(LookupError, match="no function corgipile_options: ALTER EXTENSION corgipile UPDATE"):
+            db.Database(conn).options()
+    finally:
+        conn.execute("ALTER EXTENSION corgipile ADD FUNCTION corgipile_options(text)")
+    assert db.Database(conn).options("svm").rows
+    with (
+        psycopg.connect(dbname="template1") as without,
+        pytest.raises(LookupError, match="the database has no extension corgipile: CREATE EXTENSION corgipile"),
+    ):
+        db.Database(without).options()

@@ -55,7 +55,8 @@ def argument_types(conn: Any, function: str, first: str) -> dict[str, str]:
         [function, first],
     )
     if not rows:
-        raise LookupError("the database has no extension corgipile: CREATE EXTENSION corgipile")
+        schema(conn)  # raises an error that says what to do if there is no extension
+        raise LookupError(f"the extension of the database has no function {function}: ALTER EXTENSION corgipile UPDATE")
     return {row[0]: row[1] for row in rows}
 
 
