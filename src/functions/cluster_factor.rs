@@ -136,7 +136,6 @@ fn at_zero(mut call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
     Ok(factor)
 }
 
-/// The same at the weights of a trained model.
 fn at_model(model: &Model, source: &str, mut call: TrainArguments, nodes: &Nodes) -> Result<ClusterFactor> {
     check_kind(model.kind)?;
     let own = |argument| ArgumentError::InvalidArgument {

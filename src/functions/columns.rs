@@ -22,7 +22,6 @@ fn corgipile_columns(call: Call<'_>) {
 
 /// Its arguments, in its order.
 const ARGUMENTS: [&str; 4] = ["source", "label", "features", "options"];
-/// Characters of an example.
 const EXAMPLE: usize = 40;
 
 fn columns(call: Call<'_>) -> Result<()> {

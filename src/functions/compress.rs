@@ -51,7 +51,6 @@ struct CompressRequest {
     shuffling: Shuffling,
 }
 
-/// The places of these arguments.
 struct Places {
     label: usize,
     features: usize,

@@ -58,7 +58,6 @@ pub fn positive_of(model: &Model, given: Option<&str>) -> Result<Option<usize>> 
     check_positive(given, &model.classes).map(Some)
 }
 
-/// Groups whose own metrics are shown.
 const MAX_GROUPS_SHOWN: usize = 100;
 
 /// Number of groups, and metrics of each.

@@ -24,7 +24,6 @@ fn corgipile_importance(call: Call<'_>) {
 
 type Row = (String, f64, f64, Option<f64>);
 
-/// What a call asks for.
 struct Asked {
     repeats: i32,
     seed: i64,

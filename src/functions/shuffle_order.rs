@@ -22,7 +22,6 @@ fn corgipile_shuffle_order(call: Call<'_>) {
     call.return_rows((1_i64..).zip(tuples).map(|(position, tuple)| [position.into(), i64::from(tuple).into()]));
 }
 
-/// The order that the arguments ask for.
 fn order(arguments: &Arguments) -> Result<TupleOrder<fn()>> {
     let strategy = arguments.get::<String>(0).ok_or(ArgumentError::NullArgument("shuffle"))?;
     let tuples = within("tuples", arguments.get(1), 0..=MAX_TUPLES)?;

@@ -175,7 +175,6 @@ impl MixedColumns {
         self.columns.iter().filter(|column| column.is_hashed())
     }
 
-    /// The columns of bags.
     pub fn bags(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|c| matches!(c.kind, MixedKind::Bag(..))).map(|column| column.name.as_str())
     }
@@ -256,7 +255,6 @@ impl MixedColumns {
         }
     }
 
-    /// Are there columns of categories?
     pub fn has_categories(&self) -> bool {
         self.columns.iter().any(|column| matches!(column.kind, MixedKind::Category(..) | MixedKind::Hashed(_)))
     }
@@ -314,7 +312,6 @@ impl MixedColumns {
         self.columns.iter().map(|column| (column.name.as_str(), !column.has_numbers()))
     }
 
-    /// The columns.
     pub fn columns(&self) -> &[MixedColumn] {
         &self.columns
     }

@@ -102,7 +102,6 @@ impl CategoryColumn {
         self.met[place] += 1;
     }
 
-    /// It has met a NULL.
     #[cold]
     pub fn count_null(&mut self) {
         self.met_nulls += 1;

@@ -8,7 +8,6 @@ use tuples::{Matrix, PackedMatrix};
 /// A matrix as it is computed with, and as it is stored.
 type Both = (Box<dyn Matrix>, Box<dyn PackedMatrix>);
 
-/// The two columns.
 pub struct CompressedColumn {
     /// features, once they are known
     dim: Option<usize>,

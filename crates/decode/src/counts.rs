@@ -6,7 +6,6 @@ use super::tuple_decoder::Decoder;
 use pg::tuples::row::Row;
 use serde::{Deserialize, Serialize};
 
-/// What a decoder counts in an epoch.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EpochCounts {
     pub(super) rows: RowCounts,

@@ -15,14 +15,20 @@ const CONVERTED: [NumberType; 3] = [NumberType::Numeric, NumberType::Money, Numb
 
 pub enum FeatureColumns {
     /// one column with arrays or other vectors of numbers, all of the same length, which is `dim` once it is known
-    Array { reader: VectorReader, dim: Option<usize>, name: String },
+    Array {
+        reader: VectorReader,
+        dim: Option<usize>,
+        name: String,
+    },
     /// one column of numbers per feature
-    Columns { types: Vec<NumberType>, names: Vec<String> },
+    Columns {
+        types: Vec<NumberType>,
+        names: Vec<String>,
+    },
     /// columns of numbers, vectors, categories and bags of words
     Mixed(Box<MixedColumns>),
     /// a column of indices and a column of values, or one of sparse vectors
     Sparse(SparseColumns),
-    /// a column of compressed mini-batches
     Compressed(Box<CompressedColumn>),
 }
 
@@ -53,7 +59,6 @@ impl FeatureColumns {
         }
     }
 
-    /// Are features columns?
     pub fn are_columns(&self) -> bool {
         matches!(self, FeatureColumns::Columns { .. } | FeatureColumns::Mixed(_))
     }

@@ -10,7 +10,6 @@ use pg::values::record::CategoryType;
 use pg::values::typed::TypedDatum;
 use tuples::HashedColumn;
 
-/// A column of text, as it is hashed.
 #[derive(Clone, Copy)]
 pub struct HashedText {
     category: CategoryType,

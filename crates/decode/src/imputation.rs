@@ -61,7 +61,6 @@ impl NullCounts {
         self.features.iter().chain(&self.groups).chain([&self.rows]).all(|count| *count <= counts::MAX_ROWS)
     }
 
-    /// Adds those of other rows.
     pub fn add(&mut self, other: &NullCounts) {
         self.rows += other.rows;
         add_up(&mut self.features, &other.features);

@@ -19,7 +19,6 @@ use pg::values::number::{NumberFault, NumberType, narrow};
 use pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
 
-/// Labels of the rows.
 pub struct Labels {
     column: String,
     meaning: Meaning,
@@ -56,7 +55,6 @@ enum Closed {
     Prepared,
 }
 
-/// The classes that were met.
 pub struct Classes {
     /// ascending, as text
     pub names: Vec<String>,
@@ -183,7 +181,6 @@ impl Labels {
         classes.values.len() == classes.codes.len()
     }
 
-    /// The name of the column.
     pub fn column(&self) -> &str {
         &self.column
     }

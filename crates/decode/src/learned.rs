@@ -72,7 +72,6 @@ pub(super) fn are_close(a: &[f64], b: &[f64], units: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).zip(units).all(close)
 }
 
-/// What a decoder counts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowCounts {
     /// rows left out since the epoch began

@@ -79,7 +79,6 @@ impl Decoder {
         }
     }
 
-    /// Makes `batch` one for mini-batches.
     pub(super) fn shape_mini_batches(&self, batch: &mut Batch, dim: usize) {
         let fits =
             batch.has_mini_batches() && batch.dim() == dim && batch.tags().is_some() == self.row_groups.is_some();

@@ -44,7 +44,6 @@ pub struct VectorColumn {
     pub len: Option<usize>,
 }
 
-/// What was found of a column.
 #[derive(Serialize, Deserialize)]
 pub enum FoundColumn {
     /// these categories, and whether NULL is one
@@ -162,7 +161,6 @@ impl BagSquares {
         self.rows += 1;
     }
 
-    /// The mean of all rows.
     pub fn mean(self) -> f64 {
         if self.rows > 0 { self.sum / self.rows as f64 } else { 0.0 }
     }
@@ -227,7 +225,6 @@ pub fn vector_fault(fault: ArrayFault, expected: usize, name: &str) -> MixedFaul
     }
 }
 
-/// What is wrong with a bag.
 pub fn bag_fault(fault: ArrayFault, name: &str) -> MixedFault {
     MixedFault::Row(Box::new(match fault {
         ArrayFault::Dimensions(n) => RowFault::ColumnDimensions(name.to_owned(), n),

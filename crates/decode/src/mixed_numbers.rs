@@ -51,7 +51,6 @@ impl MixedColumns {
         allocation::collect(positions.map(|i| by_position.get(i).copied().unwrap_or_default()))
     }
 
-    /// What the numbers are called.
     pub fn number_names(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.columns.iter().flat_map(|column| (0..column.numbers()).map(|i| column.number_name(i)))
     }

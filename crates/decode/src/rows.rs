@@ -213,7 +213,6 @@ impl Decoder {
         Ok(run.first)
     }
 
-    /// Decodes one row into `batch`.
     pub fn decode_row(&mut self, batch: &mut Batch, row: Row<'_>, at: RowAt) -> Result<()> {
         let first = batch.len();
         if !self.finishes_later {
@@ -283,7 +282,6 @@ impl Decoder {
         }
     }
 
-    /// Makes `batch` one for sparse tuples.
     fn shape_sparse(&self, batch: &mut Batch) {
         if batch.is_empty() && (!batch.is_sparse() || !self.fits_others(batch)) {
             batch.become_sparse(self.features.sparse_dim());

@@ -36,7 +36,6 @@ pub enum Extent {
     First,
 }
 
-/// A column in a sample.
 pub struct ColumnSample {
     pub nulls: u64,
     pub values: Values,
@@ -53,7 +52,6 @@ pub enum Values {
     Other(Option<String>),
 }
 
-/// What is sampled.
 #[derive(Clone, Copy)]
 pub struct Sampled<'a> {
     /// all columns of the source

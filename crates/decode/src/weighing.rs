@@ -11,7 +11,6 @@ impl Decoder {
         self.weight.is_some() || self.labels.have_weights()
     }
 
-    /// Have rows weights of their own?
     pub fn weighs_rows(&self) -> bool {
         self.weight.is_some()
     }

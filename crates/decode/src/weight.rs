@@ -10,7 +10,6 @@ use pg::values::number::{NumberFault, NumberType, narrow};
 use pg::values::typed::TypedDatum;
 use serde::{Deserialize, Serialize};
 
-/// The column of weights.
 pub struct Weight {
     pub number: NumberType,
     /// which of the row's columns it is

@@ -34,10 +34,8 @@ pub use toc::TocError;
 pub use training::TrainingError;
 pub use words::{NAMED, one_of, some_of};
 
-/// `Result` with our error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of any domain.
 #[derive(Debug, thiserror::Error, Report)]
 #[error(transparent)]
 pub enum Error {

@@ -160,7 +160,6 @@ impl Header {
     }
 }
 
-/// Bytes of the header.
 const HEADER: usize = size_of::<Header>();
 
 /// What a new state is of: valid hyperparameters, features, outputs (1, or the number of classes with softmax), and
@@ -197,7 +196,6 @@ pub fn begin((hyper, dim, outputs, sparse): NewState, zeros: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Reads and checks the header of a state.
 #[inline(always)]
 fn read_header(bytes: &[u8]) -> Result<TrainerState, StateError> {
     let header = bytes.get(..HEADER).ok_or(StateError::Corrupt("it is too short"))?;

@@ -79,14 +79,12 @@ pub fn end_transaction() {
     let _ = MODELS.try_with(|models| models.try_borrow_mut().map(|mut models| models.shrink(0)));
 }
 
-/// Forgets all models.
 pub fn forget() {
     LOOKUPS.take();
     MODELS.take();
 }
 
 impl CachedModels {
-    /// The model, if it is there in this version.
     fn get(&mut self, id: i64, version: Version) -> Option<Rc<Model>> {
         let entry = self.entries.get_mut(&id).filter(|entry| entry.version == version)?;
         self.order.remove(&entry.looked_up);

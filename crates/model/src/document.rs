@@ -37,7 +37,6 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a JSON text.
     pub fn read(text: &str) -> Result<Document> {
         let members = Members::read(text)?;
         let (fitted, numbers, kept) = (Fitted::read(&members)?, Numbers::read(&members)?, Kept::read(&members)?);

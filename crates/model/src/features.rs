@@ -13,7 +13,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// The kind of a model's features.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FeatureKind {
     /// the elements of one column of arrays or vectors
@@ -125,7 +124,6 @@ impl FeatureKind {
         }
     }
 
-    /// Are there columns of categories?
     pub fn has_categories(&self) -> bool {
         let has_numbers = |column: &ColumnKind| matches!(column, ColumnKind::Number | ColumnKind::Vector(_));
         match self {
@@ -134,7 +132,6 @@ impl FeatureKind {
         }
     }
 
-    /// Are there columns of vectors, or of words?
     #[inline]
     pub fn has_vectors_or_words(&self) -> bool {
         let is_one = |column: &ColumnKind| {
@@ -261,7 +258,6 @@ fn columns(features: &[String], categories: Option<&BTreeMap<String, Coding>>) -
 #[serde(untagged)]
 pub enum Coding {
     OneHot(CategoryNames),
-    /// those of the hashed columns
     Hashed(Buckets),
     /// no categories: a vector of numbers
     Vector(Elements),

@@ -22,7 +22,6 @@ use std::rc::Rc;
 pub struct Grouping {
     /// the column by which each group has a model
     group_by: Option<String>,
-    /// the group of this model
     pub group: Option<String>,
     /// the same column, of the model of all rows
     all_groups_of: Option<String>,
@@ -41,7 +40,6 @@ impl Grouping {
         (is_of_group || self.all_groups_of.is_some()).then_some(self)
     }
 
-    /// The column of the groups.
     pub fn column(&self) -> &str {
         self.group_by.as_deref().or(self.all_groups_of.as_deref()).unwrap_or_default()
     }

@@ -21,7 +21,6 @@ thread_local! {
     static MODELS: RefCell<Vec<InlineModel>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A model that was met.
 struct InlineModel {
     bytes: Vec<u8>,
     /// in which it was last seen
@@ -68,7 +67,6 @@ pub fn end_transaction() {
     let _ = MODELS.try_with(|models| models.try_borrow_mut().map(|mut models| shrink(&mut models, 0)));
 }
 
-/// Forgets all models.
 pub fn forget() {
     MODELS.take();
 }

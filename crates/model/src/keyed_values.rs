@@ -67,7 +67,6 @@ impl Fault {
         Fault { hint: Some(hint.into()), ..self }
     }
 
-    /// The error about the row of this model.
     pub fn of_row(self, id: i64) -> Error {
         ModelError::CorruptModel(id, format!("column {} {}", self.key, self.reason)).into()
     }
@@ -80,6 +79,5 @@ impl From<Fault> for Error {
     }
 }
 
-/// The hint about documents in general.
 pub const DOCUMENT_HINT: &str =
     "corgipile_export() returns such objects; docs/reference/model-format.md describes them.";

@@ -10,7 +10,6 @@ use options::model_name::check_name;
 use sgd::conformal::Calibration;
 use sgd::profile::Profile;
 
-/// Selects models.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelSelector<'a> {
     Id(i64),

@@ -9,7 +9,6 @@ use pgrx::datum::JsonString;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A training that may be continued.
 pub struct StoredTraining {
     /// None if nothing was kept
     pub state: Option<Vec<u8>>,

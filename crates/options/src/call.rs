@@ -66,7 +66,6 @@ const OF_TRAIN: [&str; 36] = [
 ];
 
 impl TrainArguments {
-    /// Reads the arguments of a call of corgipile_train().
     pub fn of_call(arguments: &Arguments) -> Result<TrainArguments> {
         let mut named = TrainArguments::named(arguments, &OF_TRAIN)?;
         let options = named.take("options");
@@ -220,7 +219,6 @@ pub fn model_kind(given: Option<String>) -> Result<ModelKind> {
     given.parse().map_err(|_| ArgumentError::Unknown { what: "models", given, known: ModelKind::known() }.into())
 }
 
-/// The strategy of this name.
 pub fn strategy(given: String) -> Result<Strategy> {
     given
         .parse()
@@ -240,7 +238,6 @@ pub fn number(argument: &'static str, given: f64) -> Result<f64> {
     if range.contains(given) { Ok(given) } else { Err(invalid(argument, format!("{given} is not {}", range.words()))) }
 }
 
-/// The error about an argument.
 pub fn invalid(argument: &'static str, reason: impl Into<String>) -> Error {
     ArgumentError::InvalidArgument { argument, reason: reason.into(), hint: None }.into()
 }

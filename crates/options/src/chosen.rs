@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use sgd::Stopping;
 
 impl Options {
-    /// What to do with NULLs.
     pub fn nulls(&self) -> Nulls {
         self.nulls.unwrap_or_default()
     }
@@ -146,7 +145,6 @@ impl Validation {
     /// Which part of the rows is held out if rows must be, and no one has said how many.
     pub const USUAL_FRACTION: f64 = 0.1;
 
-    /// What a decoder is to hold out.
     pub fn hold_out(&self, seed: i64) -> HoldOut {
         match self {
             Validation::Column(name) => HoldOut::Column(name.clone()),

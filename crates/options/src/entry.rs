@@ -14,7 +14,6 @@ pub struct Entry {
     pub place: Place,
     pub values: Values,
     pub default: Default,
-    /// the models it applies to
     pub models: Models,
     /// what else has to be given for it to say anything
     pub needs: Option<Needs>,
@@ -72,7 +71,6 @@ pub enum Default {
     Depends(fn(Option<ModelKind>) -> String),
 }
 
-/// The models it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Models {
     All,
@@ -194,7 +192,6 @@ impl Entry {
         matches!(self.place, Place::Option | Place::NamedOption(_))
     }
 
-    /// May it be a key of `options`?
     pub fn is_key(&self) -> bool {
         !matches!(self.place, Place::Only(_))
     }

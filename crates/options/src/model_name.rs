@@ -3,7 +3,6 @@
 use super::call::invalid;
 use errors::Result;
 
-/// Bytes that the name of a model may have.
 pub const MAX_NAME_BYTES: usize = 1024;
 
 /// Checks whether this can be the name of a model.

@@ -286,7 +286,6 @@ impl Request {
         OtherColumns { names, time: self.row_groups.folds.as_ref().and_then(FoldSpec::time) }
     }
 
-    /// May there be several models?
     pub fn trains_several(&self) -> bool {
         self.points.len() > 1 || self.row_groups.group.is_some()
     }
@@ -296,12 +295,10 @@ impl Request {
         self.points.iter().any(|point| point.rate == Rate::Open)
     }
 
-    /// Was a learning rate chosen by the tuples?
     pub fn has_chosen_rate(&self) -> bool {
         self.points.iter().any(|point| point.rate == Rate::Chosen)
     }
 
-    /// The network predicts numbers.
     pub fn predict_numbers(&mut self) {
         (self.kind, self.open) = (Objective::Regression.network(), Open::Nothing);
         for point in &mut self.points {
@@ -396,7 +393,6 @@ impl Request {
         (self.first_epoch() - 1).saturating_add(self.max_epochs())
     }
 
-    /// The only point, or the first.
     pub fn first_point(&self) -> &Point {
         &self.points[0]
     }

@@ -21,7 +21,6 @@ pub enum HoldOut {
 /// How rows fall into groups, each of which has a model, and which of them are held out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowGroupSpec {
-    /// the column of the groups
     pub group: Option<String>,
     /// of the model of all rows, the column of the groups whose models have the same name
     pub all_of: Option<String>,

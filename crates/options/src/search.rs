@@ -15,7 +15,6 @@ use shuffle::FoldRule;
 /// Folds, if it is not said how many.
 pub const FOLDS: u32 = 5;
 
-/// The most folds.
 pub const MAX_FOLDS: u32 = 100;
 
 /// Random trials, if there is no grid and it is not said how many.

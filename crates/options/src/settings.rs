@@ -159,7 +159,6 @@ pub fn keep_versions() -> u32 {
     KEEP_VERSIONS.value.get() as u32
 }
 
-/// Shared memory for models, in bytes.
 pub fn shared_models_size() -> usize {
     SHARED_MODELS_SIZE.bytes() as usize
 }

@@ -96,7 +96,6 @@ fn default_of(name: &str, kind: ModelKind) -> Value {
 }
 
 impl Draw {
-    /// The value at a place from 0 to 1.
     fn value(&self, place: f64) -> Value {
         let between = |least: f64, most: f64, is_log: bool| match is_log {
             true => (least.ln() + place * (most.ln() - least.ln())).exp(),

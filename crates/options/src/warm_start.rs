@@ -10,7 +10,6 @@ pub struct Before<'a> {
     pub model: &'a str,
     pub label: &'a str,
     pub features: &'a [String],
-    /// the record of its training
     pub record: &'a Map<String, Value>,
 }
 

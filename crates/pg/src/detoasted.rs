@@ -11,7 +11,6 @@ pub fn count_so_far() -> u64 {
     COUNT.get()
 }
 
-/// Counts such values.
 pub(crate) fn count(values: u64) {
     COUNT.set(COUNT.get() + values);
 }

@@ -50,7 +50,6 @@ fn implementation(input: &ItemEnum) -> Result<TokenStream> {
     })
 }
 
-/// The variable that a field is bound to.
 fn variable(field: Member) -> Ident {
     match field {
         Member::Named(name) => name,

@@ -380,7 +380,6 @@ impl RowReader {
     }
 }
 
-/// A label of a type that has no arrays.
 fn no_arrays(label: &Column) -> Error {
     TocError::LabelArray(qualified_type_name(label.type_oid)).into()
 }

@@ -144,7 +144,6 @@ impl Found {
     }
 }
 
-/// What was measured so far.
 #[derive(Default, Serialize, Deserialize)]
 struct Measured {
     moments: Option<Moments>,
@@ -330,7 +329,6 @@ impl Measured {
     }
 }
 
-/// Unites what one or the other may not have.
 fn unite_some<T: Clone>(own: &mut Option<T>, other: &Option<T>, unite: fn(&mut T, &T) -> bool) -> bool {
     match (&mut *own, other) {
         (Some(own), Some(other)) => unite(own, other),

@@ -161,7 +161,6 @@ pub struct BufferCounters {
 /// Bytes in memory, bytes in a file, and blocks that are kept; or why none are.
 pub type KeptTuples = std::result::Result<(u64, u64, usize), String>;
 
-/// Costs of all full shuffles of a source.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct FullShuffleCosts {
     /// to read the source, or the copy before, to sort it and to write the copy, for the epoch under way, 0 if the copy

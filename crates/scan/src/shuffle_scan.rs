@@ -30,7 +30,6 @@ pub struct ShuffleArguments {
 }
 
 impl ShuffleArguments {
-    /// Reads the arguments of a call.
     pub fn of_call(arguments: &Arguments) -> ShuffleArguments {
         ShuffleArguments {
             row_type: arguments.type_of(0),
@@ -86,7 +85,6 @@ impl Shuffled {
         &self.columns
     }
 
-    /// The query that reads them.
     pub fn query(&self) -> &Running {
         &self.query
     }

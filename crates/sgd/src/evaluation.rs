@@ -187,7 +187,6 @@ impl Evaluation {
         self.counted.sums.tuples += batch.len() as u64;
     }
 
-    /// Evaluates `model` on all tuples of a mini-batch.
     fn add_mini_batch(&mut self, model: &ModelParameters, mini_batch: &MiniBatch, show: &mut impl FnMut(&[f32], f64)) {
         if let Some(network) = &model.network {
             self.counted.output = Some(network.output);

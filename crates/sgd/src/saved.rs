@@ -141,7 +141,6 @@ fn sizes(model: &ModelParameters) -> [u64; 4] {
     [model.dim as u64, model.outputs as u64, model.weights.len() as u64, design.into()]
 }
 
-/// Writes or reads the numbers of a model.
 fn code_numbers(model: &mut ModelParameters, coder: &mut Coder<'_>) -> Option<()> {
     coder.slice(&mut model.weights)?;
     coder.slice(&mut model.intercepts)

@@ -179,7 +179,6 @@ impl Team for Replica {
 struct Collective(AllGather);
 
 impl Collective {
-    /// Gathers a value of each process.
     fn gather_values<T: DeserializeOwned>(&mut self, own: &impl Serialize) -> Result<Vec<T>> {
         let json = json(own);
         // words, of which the last one is filled up with what JSON may have between values

@@ -15,7 +15,6 @@ pub fn check_first_epoch(request: &Request, buffers: &Buffers) -> Result<()> {
     Ok(())
 }
 
-/// Checks whether this is one of the labels.
 pub fn check_positive(positive: &str, labels: &[String]) -> Result<usize> {
     labels.iter().position(|label| label == positive).ok_or_else(|| {
         let reason = format!("\"{}\" is not one of the labels: {}", excerpt(positive), some_of(labels));

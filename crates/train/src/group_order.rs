@@ -12,7 +12,6 @@ use shuffle::{BlockPartition, Strategy, shuffle_dealt_tuples};
 use std::ops::Range;
 use tuples::Batch;
 
-/// Orders the buffers of an epoch by group.
 pub struct GroupOrder {
     strategy: Strategy,
     seed: i64,

@@ -76,7 +76,6 @@ pub fn register() {
     ShuffleScan::methods().register();
 }
 
-/// The kinds of our worker processes.
 pub static WORKER_KINDS: [WorkerKind; 3] = [TRAINING_WORKERS, SEARCH_WORKERS, scan::loader::KIND];
 
 static METHODS: Methods = Methods::new::<Sgd>(c"CorgiPileSGD");

@@ -18,7 +18,6 @@ use pg::executor::custom_scan::Flags;
 use pg::snapshot::Snapshot;
 use scan::Source;
 
-/// What becomes of the penalty.
 pub enum Penalty {
     /// It is to be chosen for this request.
     Open(Box<Request>),

@@ -264,7 +264,6 @@ fn is_number(kind: &ColumnKind) -> bool {
     matches!(kind, ColumnKind::Number)
 }
 
-/// The error about a model.
 pub fn refuse(model: &Model, reason: &str, hint: &'static str) -> Error {
     TrainingError::WarmStart { model_id: model.id, reason: reason.to_owned(), hint }.into()
 }

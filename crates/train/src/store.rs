@@ -32,7 +32,6 @@ pub struct Store<'a> {
     pub imputed: Option<&'a NullCounts>,
     /// rows of each group that were left out
     pub skipped_of: &'a [u64],
-    /// processes that have trained them
     pub processes: u32,
     /// time of the pass before the first epoch, without a full shuffle
     pub preparation: Duration,

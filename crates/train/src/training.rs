@@ -106,7 +106,6 @@ pub struct Summary {
     pub rows: Option<Vec<EpochRow>>,
     /// processes that have trained the model, if several were asked for
     pub processes: Option<u32>,
-    /// models that were stored
     pub models: usize,
     /// with the nodes, if the rows were trained on there
     pub traffic: Option<Traffic>,

@@ -69,7 +69,6 @@ impl HeldOut {
         Ok(())
     }
 
-    /// The first epoch is over.
     fn end_first_epoch(&mut self) {
         if self.state == HeldOutState::Filling {
             self.state = HeldOutState::Kept;
@@ -332,7 +331,6 @@ pub fn held_out_result(evaluation: &Evaluation) -> Option<HeldOutResult> {
     (evaluation.tuples() > 0).then_some(HeldOutResult { loss, score })
 }
 
-/// An empty batch for tuples like these.
 pub fn like(batch: &Batch) -> Batch {
     let mut like = kind_of(batch);
     like.set_weighted(batch.weights().is_some());

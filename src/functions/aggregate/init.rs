@@ -69,7 +69,6 @@ fn check(request: &Request) -> Result<()> {
     }
 }
 
-/// The number of the model's outputs.
 fn outputs(kind: ModelKind, classes: Option<i32>) -> Result<usize> {
     match (kind, classes) {
         (kind, _) if !kind.is_linear() || kind.follows_residuals() => {

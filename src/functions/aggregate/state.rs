@@ -146,7 +146,6 @@ impl<'a> StateMut<'a> {
         Ok(())
     }
 
-    /// Begins the next epoch.
     pub fn begin_epoch(&mut self) -> Result<()> {
         if self.in_epoch() {
             return Err(AggregateError::UnfinishedEpoch.into());
@@ -157,7 +156,6 @@ impl<'a> StateMut<'a> {
         Ok(())
     }
 
-    /// Ends the epoch.
     pub fn finish_epoch(&mut self) -> Result<()> {
         if !self.in_epoch() {
             return Err(AggregateError::NoEpoch.into());
@@ -285,7 +283,6 @@ impl<'a> StateMut<'a> {
         self.count(at::DIM) as usize
     }
 
-    /// Is it for sparse tuples?
     #[inline(always)]
     pub fn is_sparse(&self) -> bool {
         self.header[at::FLAGS] & SPARSE != 0

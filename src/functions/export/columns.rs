@@ -99,7 +99,6 @@ impl Columns {
         }
     }
 
-    /// Feature column `i` as a text.
     pub fn text(&self, i: usize) -> String {
         let value = self.value(i);
         match &self.features[i].part {

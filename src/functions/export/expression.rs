@@ -119,7 +119,6 @@ fn doubles(values: impl IntoIterator<Item = f64>) -> String {
     numbers(values, "float8")
 }
 
-/// Texts as an array.
 fn texts<'a>(texts: impl Iterator<Item = &'a String>) -> String {
     let quoted = |text: &String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let array = format!("{{{}}}", texts.map(quoted).collect::<Vec<_>>().join(","));

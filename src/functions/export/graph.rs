@@ -12,7 +12,6 @@ use serde_json::json;
 use sgd::platt::Sigmoids;
 use tuples::HashedColumn;
 
-/// The bytes of a model's graph.
 pub fn graph(model: &Model) -> Result<Vec<u8>> {
     refuse_words(model, "a graph of ONNX")?;
     let linear = model.linear();

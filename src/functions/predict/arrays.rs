@@ -245,7 +245,6 @@ fn sparse_fault(model: &Model, fault: SparseFault, names: &Names) -> Error {
     }
 }
 
-/// A feature is NULL.
 pub fn null(model: &Model, feature: String) -> Error {
     PredictError::Null { model: model.in_error(), feature }.into()
 }

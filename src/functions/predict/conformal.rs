@@ -47,7 +47,6 @@ fn calibration(model: &Model) -> Result<&Calibration> {
     model.calibration.as_ref().ok_or_else(|| PredictError::NotCalibrated(model.in_error()).into())
 }
 
-/// The coverage that is asked for.
 fn coverage(given: &GivenFeatures<'_>) -> Result<f64> {
     let coverage = given.coverage();
     if coverage > 0.0 && coverage < 1.0 {

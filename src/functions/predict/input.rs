@@ -210,7 +210,6 @@ impl Scratch {
     }
 }
 
-/// Room for `len` elements.
 fn reserve<T>(elements: &mut Vec<T>, len: usize) -> Result<()> {
     let missing = len.saturating_sub(elements.len());
     Ok(allocation::try_reserve_exact(elements, missing)?)

@@ -11,7 +11,6 @@ use pg::values::new_array::matrix_of_doubles;
 use pg::values::varlena::{Value, with_bytes};
 use toc::Operations;
 
-/// A row of a compressed mini-batch.
 struct MiniBatchRow<'a> {
     matrix: &'a dyn Operations<f32>,
     row: usize,

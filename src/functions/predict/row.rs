@@ -285,7 +285,6 @@ fn read_mixed<'a>(
     Ok(true)
 }
 
-/// The number in feature column `i`.
 #[inline]
 fn number(model: &Model, i: usize, number: NumberType, value: TypedDatum<'_>) -> Result<f32> {
     narrow(number.read(value)).map_err(|fault| number_fault(model, fault, model.feature_name(i)))

@@ -19,7 +19,6 @@ pub struct UdaRequest {
 }
 
 impl UdaRequest {
-    /// Reads and checks the arguments of a call.
     pub fn of_call(arguments: &Arguments) -> Result<UdaRequest> {
         let mut arguments = TrainArguments::named(arguments, &ARGUMENTS)?;
         let mut options = arguments.take("options");

@@ -8,7 +8,6 @@ use pg::catalog::types::{base_type, qualified_type_name};
 use pg::executor::query::Column;
 use pg::values::number::NumberType;
 
-/// What is read, and where from.
 pub struct Reading<'a> {
     /// the text behind FROM
     pub from: String,
@@ -16,7 +15,6 @@ pub struct Reading<'a> {
     pub features: Features<'a>,
 }
 
-/// The columns of the features.
 pub enum Features<'a> {
     /// arrays, or vectors of another type
     Vectors(&'a Column),

@@ -179,7 +179,6 @@ fn prepare(request: &Request, source: &Source, features: &[String]) -> Result<Pr
     Ok(PreparedSource { decoder, classes, time: start.elapsed() })
 }
 
-/// The columns to be read.
 fn reading<'a>(source: &'a Source, request: &Request, features: &[String], decoder: &Decoder) -> Result<Reading<'a>> {
     let columns = features.iter().map(|name| source.column(name)).collect::<Result<Vec<_>>>()?;
     let features = match (decoder.features(), columns.as_slice()) {
@@ -216,7 +215,6 @@ fn dimensions(
     Ok(largest.map_or(1, |largest| (largest - base + 1).max(1) as usize))
 }
 
-/// The state before the first epoch.
 fn first_state<'m>(
     context: Context<'m>,
     request: &Request,
@@ -238,7 +236,6 @@ fn first_state<'m>(
     state.bytes(context)
 }
 
-/// The type corgipile.sgd_state.
 fn state_type(connection: &Connection, sees: Sees) -> Result<pg_sys::Oid> {
     let sql = "SELECT 'corgipile.sgd_state'::pg_catalog.regtype::pg_catalog.oid";
     Ok(connection.run(sql, sees)?.get(0, 0).unwrap_or(pg_sys::Oid::INVALID))

@@ -81,7 +81,6 @@ impl State {
         self.weights[self.dim / LANES].0[self.dim % LANES] = self.intercept;
     }
 
-    /// Takes the weight of the constant 1 away.
     #[inline(always)]
     pub(super) fn take_weight_of_constant(&mut self) -> f32 {
         std::mem::take(&mut self.weights[self.dim / LANES].0[self.dim % LANES])

@@ -86,7 +86,6 @@ fn square<S: Simd>(simd: S, row: &[f32]) -> f32 {
     simd.sum(sum)
 }
 
-/// One step of all models of a group.
 #[inline(always)]
 fn step<S: Simd, L: Pointwise>(simd: S, loss: L, group: &mut Group, tuple: &Tuple<'_>, is_counted: bool) {
     let Tuple { row, label, weight, square, part } = *tuple;

@@ -184,7 +184,6 @@ fn products<const P: usize, S: Simd>(simd: S, weights: &[Chunk], row: &[Chunk], 
     lane_products(simd, &weights[k * len..][..len], &row[..len])
 }
 
-/// How many chunks a row has.
 #[inline(always)]
 fn chunks<const P: usize>(row: &[Chunk]) -> usize {
     if P == ANY { row.len() } else { P }

@@ -133,7 +133,6 @@ impl<'a> Tuples<'a> {
         (self.row(k), self.labels[i], self.weights.map_or(1.0, |weights| weights[i]))
     }
 
-    /// The row of the `k`th tuple.
     #[inline(always)]
     pub(super) fn row(&self, k: usize) -> &'a [Chunk] {
         &self.rows[self.order[k] as usize * self.per_row..][..self.per_row]
@@ -252,7 +251,6 @@ fn learn_short<const N: usize, S: Simd>(
     }
 }
 
-/// The decisions for a row.
 #[inline(always)]
 fn decide<S: Simd>(simd: S, state: &TrainerState, arrays: &Arrays, row: &[Chunk], out: &mut [f32]) {
     let scale = state.now.scale as f32;

@@ -120,7 +120,6 @@ fn count<S: Simd>(simd: S, state: &mut TrainerState, products: &mut Products, mi
     }
 }
 
-/// Adds the gradients of the rows.
 #[inline(always)]
 fn add_gradient(state: &TrainerState, arrays: &mut Arrays, products: &mut Products, matrix: &dyn Matrix) {
     let (dim, outputs) = (state.now.dim as usize, state.now.outputs as usize);

@@ -63,12 +63,10 @@ pub(crate) struct StepsTaken {
     pub(crate) unbiased: [f64; 2],
 }
 
-/// The numbers of one step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     /// by which the sum of gradients is multiplied to give their mean, or less if steps are bounded
     pub(crate) share: f32,
-    /// the learning rate
     pub(crate) rate: f32,
     /// the learning rate for the array, which is to be multiplied by the scale
     pub(crate) scaled_rate: f32,

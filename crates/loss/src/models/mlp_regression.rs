@@ -5,7 +5,6 @@ use super::linear::Linear;
 use super::mlp::Mlp;
 use crate::{Design, Output};
 
-/// A network for regression.
 pub(crate) struct MlpRegression;
 
 impl Model for MlpRegression {

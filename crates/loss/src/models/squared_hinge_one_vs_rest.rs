@@ -6,7 +6,6 @@ use super::definition::{Defaults, LinearModel, Model, Task};
 use super::squared_hinge::SquaredHinge;
 use super::svm_one_vs_rest::OneVsRest;
 
-/// A squared hinge for each class.
 pub(crate) type SquaredHingeOneVsRest = OneVsRest<SquaredHinge>;
 
 impl Model for SquaredHingeOneVsRest {

@@ -104,7 +104,6 @@ pub fn exclusive<R>(f: impl FnOnce(&mut Directory) -> R) -> R {
     }
 }
 
-/// Where the arena begins.
 pub fn arena() -> *mut u8 {
     assert!(enabled(), "shared memory for models");
     // SAFETY: within what was asked for.

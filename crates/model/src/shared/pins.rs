@@ -116,7 +116,6 @@ impl Shared {
         }
     }
 
-    /// Counts a prediction.
     #[inline]
     pub fn count(&self) {
         self.counts.predictions.set(self.counts.predictions.get() + 1);

@@ -9,7 +9,6 @@ use std::fmt::{self, Display, Formatter};
 use tuples::pause::pausing;
 
 impl<T> FloatArray<T> {
-    /// Bytes of its base64.
     pub fn base64_len(&self) -> usize {
         size_of_val(&self.0[..]).div_ceil(3) * 4
     }

@@ -20,7 +20,6 @@ pub(super) fn existing(name: &CStr) -> pg_sys::Oid {
     relation_oid(name).unwrap_or_else(|| raise(&ModelError::NoModelTable(name.to_string_lossy().into_owned())))
 }
 
-/// The table's OID.
 pub(super) fn table_oid() -> pg_sys::Oid {
     existing(c"stored_models")
 }

@@ -18,7 +18,6 @@ pub fn is_superuser() -> bool {
     unsafe { pg_sys::superuser() }
 }
 
-/// The role with this name, if there is one.
 pub fn role_named(name: &str) -> Option<pg_sys::Oid> {
     role_of_bytes(&CString::new(name).ok()?)
 }

@@ -441,7 +441,6 @@ impl ResultRows {
         }
     }
 
-    /// The types of the columns.
     fn types(&self) -> &[pg_sys::Oid] {
         &self.types
     }

@@ -64,7 +64,6 @@ pub(super) unsafe fn pages_cheap_to_seek(query: *mut pg_sys::Query) -> u32 {
     }
 }
 
-/// Is the tablespace quick at random reads?
 fn is_quick(tablespace: pg_sys::Oid) -> bool {
     let (mut random, mut sequential) = (0.0, 0.0);
     // SAFETY: looks into the tablespace's options and the settings.

@@ -37,13 +37,11 @@ struct Header {
     words: AtomicU64,
 }
 
-/// Most processes.
 const MAX_PROCESSES: usize = shuffle::MAX_PROCESSES as usize;
 
 /// Words that are given in one round.
 const WORDS: usize = 1 << 14;
 
-/// Bytes of a place.
 const PLACE: usize = size_of::<Header>() + WORDS * size_of::<u32>();
 
 /// Looks at another's round before other processes get their chance: some microseconds.

@@ -30,7 +30,6 @@ pub struct Uniform {
     pub(crate) len: usize,
 }
 
-/// Where the numbers are.
 #[derive(Debug, Clone)]
 pub(crate) enum Numbers {
     /// in a vector, of `real`s or others of fixed length

@@ -6,7 +6,6 @@
 
 use pgrx::pg_sys;
 
-/// Bytes of a page.
 const PAGE: usize = pg_sys::BLCKSZ as usize;
 
 /// SizeOfPageHeaderData

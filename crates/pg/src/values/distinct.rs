@@ -359,7 +359,6 @@ impl Distinct {
     }
 }
 
-/// Makes room for one more entry.
 fn make_room<K: Eq + Hash>(map: &mut HashMap<K, u32, FixedState>) {
     if map.len() == map.capacity() {
         allocation::grow(2 * map.capacity() * size_of::<(K, u32)>(), || map.try_reserve(1));

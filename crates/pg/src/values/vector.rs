@@ -192,7 +192,6 @@ impl Packed {
     }
 }
 
-/// The first number that is not finite.
 #[cold]
 fn not_finite(numbers: &[f32]) -> ArrayFault {
     let at = numbers.iter().position(|number| !number.is_finite()).unwrap_or_default();

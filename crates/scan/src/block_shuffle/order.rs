@@ -21,7 +21,6 @@ impl EpochOrder {
         EpochOrder { drawn: Vec::new(), blocks, pages_left: pages }
     }
 
-    /// The blocks that are drawn.
     pub fn blocks(&self) -> impl Iterator<Item = u32> {
         self.drawn.iter().copied()
     }

@@ -22,7 +22,6 @@ use std::ops::Range;
 pub struct BlockShuffle {
     pub(super) shuffling: Shuffling,
     pub(super) epoch: u64,
-    /// has this epoch begun?
     pub(super) begun: bool,
     pub(super) source: ScannedSource,
     pub(super) division: Division,

@@ -48,7 +48,6 @@ impl EpochTiming {
     }
 }
 
-/// The choice, and its result.
 pub struct LoaderChoice {
     loader: Loader,
     request: LoadRequest,

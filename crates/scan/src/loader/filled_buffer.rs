@@ -35,7 +35,6 @@ impl FilledBuffer {
         }
     }
 
-    /// Bytes that the rest takes.
     pub fn rest_bytes(batch: &Batch) -> usize {
         let sparse = batch
             .sparse_parts()

@@ -6,7 +6,6 @@ use decode::{DecoderState, RowCounts};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 
-/// The name by which workers that load are started.
 pub const WORKER_NAME: &CStr = c"loader";
 
 /// Buffers that worker and leader pass to each other.

@@ -12,7 +12,6 @@ use shuffle::{BlockPartition, Mixer};
 pub struct TupleShuffle {
     pub(super) shuffling: Shuffling,
     pub(super) mixer: Mixer,
-    /// has this epoch begun?
     pub(super) begun: bool,
     /// how many processes share the buffer's memory
     pub(super) processes: u32,

@@ -38,7 +38,6 @@ pub(crate) struct Definition {
     pub(crate) name: &'static str,
     /// The order in which blocks are read.
     pub(crate) blocks: BlockOrder,
-    /// Whether the tuples in a buffer are shuffled.
     pub(crate) shuffles_tuples: bool,
     /// When a copy of the table is sorted.
     pub(crate) sort: Sort,

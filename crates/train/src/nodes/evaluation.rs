@@ -36,7 +36,6 @@ pub fn evaluate_there(
 }
 
 impl Cluster {
-    /// Has each node evaluate the model on its rows.
     fn evaluate_model(
         &mut self,
         policies: Policies,

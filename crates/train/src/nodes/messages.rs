@@ -147,7 +147,6 @@ pub struct Outcome {
     pub bytes: usize,
 }
 
-/// A model to be evaluated.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct ModelTask {
     /// bytes of its document
@@ -155,7 +154,6 @@ pub struct ModelTask {
     pub policies: Policies,
 }
 
-/// Features to be measured.
 #[derive(Serialize, Deserialize)]
 pub struct FeaturesTask {
     /// bytes of the document of the model that has them
@@ -193,7 +191,6 @@ pub struct Filled {
 }
 
 impl RoundShape {
-    /// A round as its shape and its words.
     pub fn split(round: Round) -> (RoundShape, Vec<u32>) {
         match round {
             Round::Reduced(words) => (RoundShape::Reduced(words.len()), words),
