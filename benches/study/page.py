@@ -53,6 +53,11 @@ OTHER_PAGES = (
     ),
     ("compression.md", "Compression", "How small compressed mini-batches are, in each encoding"),
     (
+        "cache-memory.md",
+        "Compressed tables and the cache's memory",
+        "How long a further epoch takes on a compressed table, by the memory of the cache",
+    ),
+    (
         "packages.md",
         "Packages and fresh machines",
         "Which tests ran with which PostgreSQL, what packages are built, checked and tried, and how long that takes",

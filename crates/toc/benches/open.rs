@@ -12,7 +12,7 @@ mod data;
 use std::hint::black_box;
 use std::time::Instant;
 
-use data::SETS;
+use data::{SETS, batches};
 use toc::{Encoding, Rows, encode, matrix, open};
 use tuples::Matrix;
 
@@ -62,7 +62,8 @@ fn main() {
     println!("| set | encoding | bytes | opened | open | to stay | A·v | v·A | open, A·v | open, step |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
     for set in SETS.iter().filter(|set| wanted.is_empty() || wanted.iter().any(|name| *name == set.name)) {
-        let Some(all) = set.batches(ROWS, usize::MAX) else { continue };
+        let Some(rows) = set.rows(usize::MAX) else { continue };
+        let all = batches(&rows, ROWS, false);
         let batches: Vec<Rows> = all.iter().step_by(all.len().div_ceil(BATCHES)).cloned().collect();
         let plain = [Encoding::Den, Encoding::Csr, Encoding::Cvi, Encoding::Dvi, Encoding::Toc];
         for encoding in plain.into_iter().filter(|encoding| only.is_empty() || only.contains(encoding)) {

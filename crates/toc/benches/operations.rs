@@ -11,7 +11,7 @@ mod data;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use data::SETS;
+use data::{SETS, batches};
 use toc::{Encoding, Operations, Rows, decode, decode_dense, encode, encode_smallest, map_values, open};
 
 const ROWS: usize = 250;
@@ -22,8 +22,8 @@ const BATCHES: usize = 16;
 fn sets() -> Vec<(&'static str, Vec<Rows>)> {
     let wanted = ["mnist", "kdd99_onehot", "census_income_onehot", "agaricus"];
     let sets = SETS.iter().filter(|set| wanted.contains(&set.name));
-    sets.filter_map(|set| match set.batches(ROWS, BATCHES) {
-        Some(batches) => Some((set.name, batches)),
+    sets.filter_map(|set| match set.rows(ROWS * BATCHES) {
+        Some(rows) => Some((set.name, batches(&rows, ROWS, false))),
         None => {
             eprintln!("skipped: {} is not in CORGIPILE_DATA", set.name);
             None

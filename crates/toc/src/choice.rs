@@ -80,6 +80,13 @@ fn sizes(rows: &Rows, distinct: usize, summary: &Summary) -> [usize; 4] {
     ]
 }
 
+/// Bytes in the layout of the paper after each step of its Figure 10: sparse encoding, which is CSR, logical encoding,
+/// and physical encoding, with which it is TOC.
+pub fn paper_bytes_by_step(rows: &Rows) -> [usize; 3] {
+    let logical = Logical::new(rows);
+    [paper_bytes(rows, Encoding::Csr), tree::paper_bytes_without_physical(&logical), tree::paper_bytes(&logical)]
+}
+
 /// Bytes of the rows in the layout of the paper and of its rivals: values of eight bytes, integers of whole bytes,
 /// where the codes of each row begin among them, no checksum; gzip of level 6 and Snappy over all entries.
 pub fn paper_bytes(rows: &Rows, encoding: Encoding) -> usize {

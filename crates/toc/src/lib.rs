@@ -14,7 +14,7 @@
 //! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is,
 //!   else by [`map_entries`] to all. [`Function`] has some by name.
 //! - [`zip`] combines two compressed matrices entry by entry, and [`zip_dense`] one with a plain matrix.
-//! - [`info`] reads the header; [`paper_bytes`] says what the layout of the paper would take.
+//! - [`info`] reads the header; [`paper_bytes`] and [`paper_bytes_by_step`] say what the layout of the paper would take.
 //!
 //! FORMAT.md describes the bytes.
 
@@ -53,7 +53,7 @@ mod values;
 
 pub use bytes::Layout;
 pub use change::{map, map_entries, map_values, zip, zip_dense};
-pub use choice::{encode, encode_in, encode_smallest, paper_bytes};
+pub use choice::{encode, encode_in, encode_smallest, paper_bytes, paper_bytes_by_step};
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::Error;
 pub use function::{Function, UnknownFunction};

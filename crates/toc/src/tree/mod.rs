@@ -84,5 +84,11 @@ pub(crate) fn paper_bytes(logical: &Logical) -> usize {
         + array(rows, rows.checked_sub(1).map_or(0, |last| starts[last]))
 }
 
+/// The same without the last step, physical encoding: pairs of a column of four bytes and a value of eight, codes and
+/// beginnings of rows of four bytes.
+pub(crate) fn paper_bytes_without_physical(logical: &Logical) -> usize {
+    8 + 12 * logical.first_layer.len() + 4 * (logical.codes.len() + logical.starts.len() - 1)
+}
+
 #[cfg(test)]
 mod tests;

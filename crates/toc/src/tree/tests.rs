@@ -124,3 +124,12 @@ fn the_bytes_of_the_example_are_those_of_the_format_page() {
     assert_eq!(encode(&rows, &Logical::new(&rows), Layout::Bits), bytes);
     assert_eq!(decode(&bytes).unwrap(), rows);
 }
+
+/// 12 non-zeros in 4 rows; 4 values, 5 pairs, 9 codes, all below 256.
+#[test]
+fn the_paper_s_layout_counts_each_array() {
+    let sparse = 8 + 4 * 4 + 12 * 12;
+    let logical = 8 + 5 * (4 + 8) + 9 * 4 + 4 * 4;
+    let physical = 8 + 2 * (5 + 5) + (4 + 4 * 8) + (5 + 9) + (5 + 4);
+    assert_eq!(crate::paper_bytes_by_step(&rows(&example())), [sparse, logical, physical]);
+}
