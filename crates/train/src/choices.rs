@@ -1,6 +1,7 @@
 //! What is chosen once the pass before the first epoch has found what it depends on, and how it is reported.
 
 use super::model_choice::report_model;
+use super::penalty::Penalty;
 use super::training::Training;
 use decode::{FeatureColumns, one_hot_categories};
 use errors::some_of;
@@ -23,7 +24,8 @@ impl Training {
         let penalty = self.choose_penalty();
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
-        self.request.choose(decoder.extent(), mean_square, decoder.mean_target());
+        let extent = if let Penalty::Compared(extent) = self.penalty { extent } else { decoder.extent() };
+        self.request.choose(extent, mean_square, decoder.mean_target());
         progress::epochs(self.request.last_epoch());
         if let ([point], true) = (self.request.points.as_slice(), is_open) {
             let scaled = self.buffers.decoder.standardizer().map_or_else(String::new, |standardizer| {

@@ -273,7 +273,7 @@ impl Training {
             of_all_rows,
             penalty: match open_penalty {
                 Some(request) if comes_here && !flags.explain_only() => Penalty::Open(request),
-                _ => Penalty::Settled(String::new()),
+                _ => Penalty::Settled(None),
             },
             groups_before: None,
             original,
