@@ -4,7 +4,7 @@
 
 use super::sample::{ColumnSample, Extent, Sample, Values};
 use super::{is_category, is_vector};
-use facts::{Code, Distinct, Meaning, NumberStyle, NumberTexts, Numbers};
+use facts::{Code, Distinct, Meaning, NumberStyle, NumberTexts, Numbers, Variants};
 use pg::call::spi::{Connection, Sees};
 use pg::catalog::names::{name_of, quote_identifier};
 use pg::catalog::relation::{Uniqueness, uniqueness};
@@ -16,6 +16,7 @@ use pg::values::array::ArrayReader;
 use pg::values::bag::BagReader;
 use pg::values::jsonb::JsonType;
 use pg::values::number::NumberType;
+use pg::values::record::is_citext;
 use pg::values::vector::VectorReader;
 use pgrx::pg_sys;
 use std::collections::HashSet;
@@ -34,6 +35,8 @@ pub struct Facts {
     pub nulls: Option<(u64, u64)>,
     /// numbers that are probably codes
     pub codes: Vec<Code>,
+    /// texts that are probably one category
+    pub variants: Option<Variants>,
     /// are its first arrays of different lengths?
     pub is_ragged: bool,
 }
@@ -124,29 +127,46 @@ const NAMES_OF_IDENTITIES: [&str; 10] =
 pub const FIRST_ROWS: usize = 1000;
 pub const FIRST_CHARACTERS: usize = 200;
 
-/// What is known of these columns of a source, by this sample, and of the relation that it is, if it is one.
-pub fn facts_of(columns: &[&Column], sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Vec<Facts> {
-    columns.iter().map(|column| facts_of_column(column, sample, relation)).collect()
+/// What the facts of a column are taken from.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    pub sample: Option<&'a Sample>,
+    /// the relation that the source is, if it is one
+    pub relation: Option<pg_sys::Oid>,
+    /// have the columns been given no types?
+    pub is_untyped: bool,
+}
+
+/// What is known of these columns of a source.
+pub fn facts_of(columns: &[&Column], known: Known) -> Vec<Facts> {
+    columns.iter().map(|column| facts_of_column(column, known)).collect()
 }
 
 /// The same of one column.
-pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Option<pg_sys::Oid>) -> Facts {
+pub fn facts_of_column(column: &Column, Known { sample, relation, is_untyped }: Known) -> Facts {
     let kind = kind_of(column.type_oid);
     let sampled = sample.and_then(|sample| Some((sample, sample.column(&column.name)?)));
     let analyzed = || column.origin.and_then(|(table, column)| column_statistics(table, column));
     let statistics = if sample.is_none() { analyzed() } else { None };
-    let (meaning, codes) = match sampled.map(|(_, column)| &column.values) {
-        Some(Values::Texts(texts)) if kind == Kind::Text => (texts.meaning.clone(), Vec::new()),
-        Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone()),
-        _ => (Meaning::Plain, Vec::new()),
+    let (meaning, codes, variants) = match sampled.map(|(_, column)| &column.values) {
+        Some(Values::Texts(texts)) if kind == Kind::Text => {
+            // upper and lower case are one category of citext
+            let variants = texts.variants.clone().filter(|_| !is_citext(base_type(column.type_oid)));
+            (texts.meaning.clone(), Vec::new(), variants)
+        }
+        Some(Values::Numbers(numbers)) => (Meaning::Plain, numbers.codes.clone(), None),
+        _ => (Meaning::Plain, Vec::new(), None),
     };
     let as_numbers = match &meaning {
         // a text that numbers others, such as shop_id, is no amount
-        Meaning::Numbers(numbers) if numbers.are_amounts() && !(numbers.numbers.is_whole && is_called_id(column)) => {
+        Meaning::Numbers(numbers)
+            if numbers.are_amounts(is_untyped) && !(numbers.numbers.is_whole && is_called_code(column)) =>
+        {
             Some(numbers)
         }
         _ => None,
     };
+    let codes = as_numbers.map_or(codes, |numbers| numbers.numbers.codes.clone());
     let kind = as_numbers.map_or(kind, |numbers| Kind::Number { is_whole: numbers.numbers.is_whole });
     let (distinct, are_even) = match (sampled, &statistics) {
         (Some((sample, column)), _) => (distinct_in(sample, column), are_even(sample, column)),
@@ -165,7 +185,7 @@ pub fn facts_of_column(column: &Column, sample: Option<&Sample>, relation: Optio
     let identity = identity(column, kind, of_values, relation);
     let style = as_numbers.map(NumberTexts::style);
     let nulls = sampled.map(|(sample, column)| (column.nulls, sample.rows));
-    Facts { kind, identity, distinct, meaning, style, nulls, codes, is_ragged: false }
+    Facts { kind, identity, distinct, meaning, style, nulls, codes, variants, is_ragged: false }
 }
 
 fn distinct_in(sample: &Sample, column: &ColumnSample) -> Option<DistinctValues> {
@@ -206,7 +226,7 @@ impl Facts {
     /// Takes its texts for texts, although they are numbers.
     pub fn into_texts(self) -> Facts {
         match self.style {
-            Some(_) => Facts { kind: Kind::Text, style: None, ..self },
+            Some(_) => Facts { kind: Kind::Text, style: None, codes: Vec::new(), ..self },
             None => self,
         }
     }
@@ -247,6 +267,7 @@ impl Facts {
     /// Its numbers with NULL in place of codes, as SQL writes it; None if there are no codes.
     pub fn without_codes(&self, column: &Column) -> Option<String> {
         let name = quote_identifier(&column.name);
+        let name = self.style.and_then(|_| self.meaning.expression(&name)).unwrap_or(name);
         let values: Vec<String> = self.codes.iter().map(|code| code.value.to_string()).collect();
         match values.as_slice() {
             [] => None,
@@ -327,10 +348,13 @@ fn identity(
     (is_whole && distinct.is_some_and(is_unique)).then_some(Identity::Values)
 }
 
-/// Is it called like what numbers something, as in shop_id or shopId?
-fn is_called_id(column: &Column) -> bool {
+/// Is it called like what numbers something, as in shop_id, shopId or zip_code?
+pub(super) fn is_called_code(column: &Column) -> bool {
     let name = column.name.as_str();
-    name.to_lowercase().ends_with("_id") || name.ends_with("ID") || name.ends_with("Id")
+    let lower = name.to_lowercase();
+    name.ends_with("ID")
+        || name.ends_with("Id")
+        || ["_id", "code", "zip", "fips"].iter().any(|end| lower.ends_with(end))
 }
 
 /// Does a column with this name identify the rows of its table, or whatever an id identifies? If its values repeat, the

@@ -1,7 +1,9 @@
 //! What a training makes of each column of its source, and why: what its notice says, column by column.
 
-use super::column_facts::{Facts, Kind, facts_of_column};
-use super::default_features::{Candidate, Choice, Listed, Searched, of_papers, only_compressed, parts_of};
+use super::column_facts::{Facts, Kind, facts_of_column, is_called_code};
+use super::default_features::{
+    Candidate, Choice, Listed, Searched, of_papers, only_compressed, parts_of, without_variants,
+};
 use super::hashed::HashRule;
 use choices::choice;
 use errors::{Result, some_of};
@@ -112,7 +114,7 @@ fn named_uses<'a>(
         let keys: Vec<String> =
             named.iter().filter(|name| is_key_of(name, column)).map(|name| (*name).clone()).collect();
         let parts = if is_named { parts_of(column, searched.takes) } else { dates };
-        let facts = facts_of_column(column, sample, searched.relation).into_texts();
+        let facts = facts_of_column(column, searched.known(sample)).into_texts();
         let is_number = style.is_some() || (is_null && !is_named && named.len() == 1);
         let kind = if is_number { Kind::Number { is_whole: false } } else { facts.kind };
         let facts = Facts { kind, style, ..facts };
@@ -129,7 +131,7 @@ fn is_key_of(name: &str, column: &Column) -> bool {
 
 /// The use of a column that is no feature: it is the label, or used otherwise, or left out for this reason.
 fn other_use<'a>(column: &'a Column, why: &str, searched: &Searched<'a>) -> Result<ColumnUse<'a>> {
-    let facts = facts_of_column(column, (searched.sample)()?, searched.relation);
+    let facts = facts_of_column(column, searched.known((searched.sample)()?));
     let (role, why) = match column.name.as_str() {
         name if name == searched.label => (Role::Label, None),
         name if searched.others.names.contains(&name) => (Role::Other, None),
@@ -157,7 +159,8 @@ fn use_of_candidate<'a>(candidate: Candidate<'a>, rule: HashRule) -> ColumnUse<'
         None => what_to_know(&candidate),
     };
     let is_taken = candidate.out.is_none() && (candidate.facts.style.is_some() || !candidate.parts.is_empty());
-    let expression = if is_taken { None } else { better(candidate.column, &candidate.facts) };
+    let expression =
+        if is_taken && candidate.facts.codes.is_empty() { None } else { better(candidate.column, &candidate.facts) };
     ColumnUse { column: candidate.column, role, why, expression, facts: candidate.facts }
 }
 
@@ -183,6 +186,7 @@ fn what_to_know(candidate: &Candidate) -> Option<String> {
         (!keys.is_empty()).then(|| some_of(keys)),
         facts.is_constant().then(|| "always the same value".to_owned()),
         candidate.categories().filter(|_| facts.hardly_recurs() && candidate.parts.is_empty()),
+        candidate.variants().filter(|_| candidate.parts.is_empty() && facts.style.is_none()),
         candidate.numbers(),
         (!codes.is_empty()).then(|| format!("probably codes: {}", codes.join(", "))),
         is_code_of_others(column, facts).then(|| "cast it to text if it is a code".to_owned()),
@@ -193,7 +197,7 @@ fn what_to_know(candidate: &Candidate) -> Option<String> {
 
 /// Is it a number that may identify rows of another table?
 fn is_code_of_others(column: &Column, facts: &Facts) -> bool {
-    facts.kind == Kind::Number { is_whole: true } && column.name.to_lowercase().ends_with("_id")
+    facts.kind == Kind::Number { is_whole: true } && is_called_code(column)
 }
 
 /// What a column would better be, as an expression of SQL; None if it is fine as it is, or nothing is known.
@@ -208,5 +212,6 @@ fn better(column: &Column, facts: &Facts) -> Option<String> {
         }
         _ => None,
     };
-    facts.meaning.expression(&name).or_else(|| facts.without_codes(column)).or_else(of_type)
+    let without_case = || facts.variants.as_ref().map(|_| without_variants(column));
+    facts.without_codes(column).or_else(|| facts.meaning.expression(&name)).or_else(without_case).or_else(of_type)
 }

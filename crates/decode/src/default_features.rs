@@ -6,7 +6,9 @@
 //! than a number, is reported in one notice. What statistics have decided is recorded with the model as names, so that
 //! predictions do not depend on them.
 
-use super::column_facts::{Certainty, Facts, Identity, Kind, Nothing, facts_of, kind_of, ragged};
+use super::column_facts::{
+    Certainty, Facts, Identity, Kind, Known, Nothing, facts_of, is_called_code, kind_of, ragged,
+};
 use super::columns::{of_column, use_of};
 use super::compressed_type::is_compressed;
 use super::json_keys::keys_of;
@@ -14,7 +16,7 @@ use super::sample::Sample;
 use super::{FEATURE_TYPES, column};
 use choices::Choice as _;
 use errors::{ArgumentError, Result, SourceError, some_of};
-use facts::{DayOrder, Meaning, quote_text};
+use facts::{DayOrder, Meaning, Variants, quote_text};
 use options::columns::OtherColumns;
 use options::date_parts::DateParts;
 use pg::catalog::names::quote_identifier;
@@ -47,6 +49,14 @@ pub struct Searched<'a> {
     pub takes: Takes<'a>,
     /// what a sample of the rows says about them, which is read if need be
     pub sample: &'a dyn Fn() -> Result<Option<&'a Sample>>,
+}
+
+impl Searched<'_> {
+    /// What the facts of its columns are taken from.
+    pub(super) fn known<'b>(&self, sample: Option<&'b Sample>) -> Known<'b> {
+        let is_untyped = sample.is_some_and(|sample| sample.is_untyped(self.columns.iter(), self.label));
+        Known { sample, relation: self.relation, is_untyped }
+    }
 }
 
 /// Which columns may be features.
@@ -204,7 +214,12 @@ pub(super) fn only_compressed(free: &[&Column]) -> Option<Vec<String>> {
 fn parts_of_texts(facts: &Facts, takes: Takes) -> (Vec<DatePart>, Option<DayOrder>) {
     let (Takes::All(Some(parts)), Meaning::Dates(dates)) = (takes, &facts.meaning) else { return (Vec::new(), None) };
     let time = if dates.has_hours() { TimeType::Timestamp } else { TimeType::Date };
-    let parts = parts.of_type(time).into_iter().filter(|part| *part != DatePart::Epoch).collect();
+    let is_part = |part: &DatePart| match part {
+        DatePart::Epoch => false,
+        DatePart::Day | DatePart::Dow | DatePart::Doy => dates.has_days(),
+        _ => true,
+    };
+    let parts = parts.of_type(time).into_iter().filter(is_part).collect();
     if dates.order.is_some() { (parts, dates.order) } else { (Vec::new(), None) }
 }
 
@@ -327,7 +342,10 @@ impl Candidate<'_> {
             },
             LeftOut::Nothing(Nothing::NoValue) => "no value".to_owned(),
             LeftOut::Nothing(Nothing::Constant) => "always the same value".to_owned(),
-            LeftOut::Dates => format!("{type_name} with dates: use {}", self.expression().unwrap_or_default()),
+            LeftOut::Dates => {
+                let what = if let Meaning::Dates(dates) = &self.facts.meaning { dates.name() } else { "dates" };
+                format!("{type_name} with {what}: use {}", self.expression().unwrap_or_default())
+            }
             LeftOut::Array => format!("{type_name}, an array among other columns"),
             LeftOut::Lengths => format!("{type_name}, arrays of different lengths"),
             LeftOut::SparseVectors => format!("{type_name}: cast it to vector to use it next to other columns"),
@@ -391,7 +409,7 @@ impl Candidate<'_> {
 
     /// A category and what to know of it, for people.
     fn describe_category(&self) -> String {
-        let known: Vec<String> = self.categories().into_iter().chain(self.numbers()).collect();
+        let known: Vec<String> = self.categories().into_iter().chain(self.variants()).chain(self.numbers()).collect();
         match known.is_empty() {
             true => self.column.name.clone(),
             false => format!("{} ({})", self.column.name, known.join(", ")),
@@ -416,6 +434,15 @@ impl Candidate<'_> {
         })
     }
 
+    /// Texts that differ only in case and blanks, for people; None without such texts.
+    pub(super) fn variants(&self) -> Option<String> {
+        let Variants { one, other, distinct } = self.facts.variants.as_ref()?;
+        let is_exact = self.facts.distinct.is_some_and(|known| known.certainty == Certainty::Exact);
+        let fewer = if is_exact { format!(" for {distinct}") } else { String::new() };
+        let expression = without_variants(self.column);
+        Some(format!("{} and {} differ in case or blanks: use {expression}{fewer}", quote_text(one), quote_text(other)))
+    }
+
     /// Numbers that are probably codes, for people; None without such values.
     fn describe_codes(&self) -> Option<String> {
         let values: Vec<String> = self.facts.codes.iter().map(|code| code.value.to_string()).collect();
@@ -438,7 +465,7 @@ impl<'a> Choice<'a> {
     /// The choice among these columns, with what is known of them.
     pub(super) fn new(free: Vec<&'a Column>, listed: &Listed, searched: &Searched<'a>) -> Result<Choice<'a>> {
         let sample = if free.iter().any(|column| depends_on_values(column)) { (searched.sample)()? } else { None };
-        let facts = facts_of(&free, sample, searched.relation);
+        let facts = facts_of(&free, searched.known(sample));
         let ragged = match searched.relation.is_some_and(has_places) {
             true => ragged(&free, searched.from)?,
             false => HashSet::new(),
@@ -617,6 +644,7 @@ impl Choice<'_> {
                 && candidate.order.is_none()
                 && candidate.facts.style.is_none())
                 || (candidate.out.is_none() && !candidate.facts.codes.is_empty())
+                || (candidate.is_category() && candidate.variants().is_some())
         });
         let hint = match has_expressions {
             true => WITH_EXPRESSIONS,
@@ -630,6 +658,11 @@ impl Choice<'_> {
 const WITH_EXPRESSIONS: &str = "To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t', \
      or name the features; corgipile_columns() describes every column.";
 
+/// The texts of a column without differences in case and blanks, as SQL writes it.
+pub(super) fn without_variants(column: &Column) -> String {
+    format!("lower(trim({}))", quote_identifier(&column.name))
+}
+
 /// A number that may be something else, and what, for people.
 fn as_number(candidate: &Candidate) -> Option<String> {
     let name = &candidate.column.name;
@@ -638,7 +671,7 @@ fn as_number(candidate: &Candidate) -> Option<String> {
     }
     match (candidate.facts.kind, candidate.identifies()) {
         (Kind::Number { .. }, Some(LeftOut::Identity(Identity::Values))) => Some(format!("{name} (unique)")),
-        (Kind::Number { is_whole: true }, None) if name.to_lowercase().ends_with("_id") => {
+        (Kind::Number { is_whole: true }, None) if is_called_code(candidate.column) => {
             Some(format!("{name} (cast it to text if it is a code)"))
         }
         _ => None,

@@ -7,7 +7,7 @@
 
 use super::column_facts::{Kind, kind_of};
 use errors::Result;
-use facts::{DateOrder, Distinct, Numbers, Texts};
+use facts::{DateOrder, Distinct, Meaning, Numbers, Texts};
 use pg::PAGE_BYTES;
 use pg::catalog::names::quote_identifier;
 use pg::catalog::sampled::sampled_pages;
@@ -150,6 +150,24 @@ impl Sample {
     /// A column that was read.
     pub fn column(&self, name: &str) -> Option<&ColumnSample> {
         self.columns.iter().find(|(column, _)| column == name).map(|(_, sample)| sample)
+    }
+
+    /// Have these columns been given no types? Then all are texts but the label, which may be a cast, and half of
+    /// them or more are numbers.
+    pub fn is_untyped<'a>(&self, columns: impl Iterator<Item = &'a Column>, label: &str) -> bool {
+        const FEW: usize = 3;
+        let (mut texts, mut numbers) = (0, 0);
+        for column in columns.filter(|column| !column.is_key && column.name != label) {
+            if kind_of(column.type_oid) != Kind::Text {
+                return false;
+            }
+            texts += 1;
+            let sample = self.column(&column.name).map(|sample| &sample.values);
+            let is_number =
+                matches!(sample, Some(Values::Texts(texts)) if matches!(texts.meaning, Meaning::Numbers(_)));
+            numbers += usize::from(is_number);
+        }
+        texts >= FEW && 2 * numbers >= texts
     }
 
     /// Rows of the source in all, of which these are some; None if that is not known.

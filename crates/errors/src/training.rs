@@ -26,6 +26,11 @@ pub enum TrainingError {
     #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
         "For classes, give model => 'softmax' (or 'logistic' for two); to predict numbers, model => 'linear'.")]
     UnclearModel { column: String },
+    #[error("label column \"{column}\" is text that contains numbers")]
+    #[report(ERRCODE_INVALID_PARAMETER_VALUE =>
+        "To predict numbers, give a query as source, such as 'SELECT {expression} AS {column}, ... FROM t'; \
+         model => 'softmax' takes each text for a class.")]
+    NumbersAsText { column: String, expression: String },
     #[error("label column \"{column}\" has only one value: {value}")]
     #[report(ERRCODE_DATA_EXCEPTION => "A classifier needs rows of at least two classes.")]
     OneClass { column: String, value: String },

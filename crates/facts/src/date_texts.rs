@@ -15,7 +15,7 @@ pub enum DateOrder {
 /// How the texts of a column are dates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DateTexts {
-    /// the type that suits them: date, time, timestamp or timestamptz
+    /// the type that suits them: date, time, timestamp, timestamptz or interval
     pub type_name: &'static str,
     /// the format for to_date() and to_timestamp(); None if a cast reads them, whatever DateStyle is
     pub format: Option<String>,
@@ -52,6 +52,11 @@ impl DateTexts {
             DateOrder::Dmy => vec![DayOrder::Ymd, DayOrder::Dmy, DayOrder::Mdy],
             DateOrder::Mdy => vec![DayOrder::Ymd, DayOrder::Mdy, DayOrder::Dmy],
         };
+        let known = || texts.iter().map(|(text, _)| *text).filter(|text| !is_code(text));
+        if known().count() > 1 && known().all(is_duration) {
+            let codes = texts.iter().map(|(text, _)| *text).filter(|text| is_code(text)).map(str::to_owned).collect();
+            return Some(DateTexts { type_name: "interval", format: None, codes, order: None });
+        }
         let (mut dates, mut rest) = (0, 0);
         for (text, count) in texts {
             match Shape::read(text.trim()) {
@@ -81,10 +86,27 @@ impl DateTexts {
         self.type_name.starts_with("timestamp")
     }
 
-    /// The dates of a column, which is given as SQL writes it.
+    /// Have they a day of the month?
+    pub fn has_days(&self) -> bool {
+        !self.format.as_ref().is_some_and(|format| format.starts_with("YYYY"))
+    }
+
+    /// What they are called.
+    pub fn name(&self) -> &'static str {
+        match self.type_name {
+            "time" => "times",
+            "interval" => "durations",
+            _ => "dates",
+        }
+    }
+
+    /// The dates of a column, which is given as SQL writes it, or the seconds that times of a day and durations have.
     pub fn expression(&self, column: &str) -> String {
         let texts = without(column, &self.codes);
         match &self.format {
+            None if ["time", "interval"].contains(&self.type_name) => {
+                format!("extract(epoch FROM {texts}::{})::float8", self.type_name)
+            }
             None => format!("{texts}::{}", self.type_name),
             Some(format) if self.type_name == "date" => format!("to_date({texts}, '{format}')"),
             Some(format) => format!("to_timestamp({texts}, '{format}')::{}", self.type_name),
@@ -284,6 +306,14 @@ fn is_zone(text: &str) -> bool {
     }
 }
 
+/// Is it a number of days with hours, minutes and seconds, as in `0 days 00:36:35`?
+fn is_duration(text: &str) -> bool {
+    let Some((days, clock)) = text.trim().rsplit_once(' ') else { return false };
+    let Some((count, "day" | "days")) = days.trim_end_matches(',').split_once(' ') else { return false };
+    let clock = clock.trim_start_matches(['+', '-']);
+    digits(count.trim_start_matches('-')).is_some() && Time::read(clock).is_some_and(|time| !time.zone && !time.halves)
+}
+
 fn digits(text: &str) -> Option<u32> {
     if text.is_empty() || !text.chars().all(|c| c.is_ascii_digit()) { None } else { text.parse().ok() }
 }
@@ -324,8 +354,12 @@ mod tests {
         assert_eq!(expression(&["Jan 5, 2013", "December 31, 2013"]), "a::date");
         assert_eq!(expression(&["05-Jan-2013", "31-Dec-13"]), "a::date");
         assert_eq!(expression(&["Sat, 5 Jan 2013", "Sun, 6 Jan 2013"]), "a::date");
-        assert_eq!(expression(&["05:17", "23:59:30"]), "a::time");
-        assert_eq!(expression(&["5:17 AM", "11:59 pm"]), "a::time");
+        assert_eq!(expression(&["05:17", "23:59:30"]), "extract(epoch FROM a::time)::float8");
+        assert_eq!(expression(&["5:17 AM", "11:59 pm"]), "extract(epoch FROM a::time)::float8");
+        assert_eq!(
+            expression(&["0 days 00:36:35", "1 day, 2:00:00.5", "NaT", ""]),
+            "extract(epoch FROM CASE WHEN a NOT IN ('NaT', '') THEN a END::interval)::float8"
+        );
         assert_eq!(expression(&["2013-01-05 05:17:00", "2013-01-05T05:17:00.25"]), "a::timestamp");
         assert_eq!(expression(&["2013-01-05T05:17:00Z", "2013-01-05 05:17:00+02:00"]), "a::timestamptz");
         assert_eq!(expression(&["2013-01-05", "2013-01-05 05:17"]), "a::timestamp");
@@ -376,6 +410,8 @@ mod tests {
             &["Mayor 5, 2013", "Sunday 6, 2013"],
             &["2013-01-05"],
             &["é:30", "12:é0"],
+            &["2 days", "3 days"],
+            &["days 1:00:00", "x days 1:00:00"],
             &["日本-01-05", "日本"],
         ] {
             assert_eq!(expression(texts), "", "{texts:?}");

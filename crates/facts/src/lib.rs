@@ -22,5 +22,5 @@ pub use labels::LabelMeaning;
 pub use number_texts::NumberTexts;
 pub use numbers::Numbers;
 pub use sql::quote_text;
-pub use texts::{Meaning, Texts};
+pub use texts::{Meaning, Texts, Variants};
 pub use written::{DayOrder, NumberStyle, WrittenDate};

@@ -11,6 +11,8 @@ pub struct NumberTexts {
     pub decimal_comma: bool,
     /// what has to go before the text is a number: signs of currencies, %, separators of thousands
     pub removed: String,
+    /// what stands in front of each number or behind it, as in `USD 5` and `5 kg`
+    pub unit: String,
     /// what stands for a missing value, with the rows of the sample that have it
     pub codes: Vec<(String, u64)>,
     /// other texts that are no numbers, of which there are several: one of them, and the rows of the sample
@@ -19,6 +21,8 @@ pub struct NumberTexts {
     pub distinct: u64,
     /// the numbers
     pub numbers: Numbers,
+    /// is any of them written as no code is: with a decimal sign, an exponent, or blanks in front?
+    pub are_written_out: bool,
     /// do all of them read so, as a feature that is a number?
     pub reads: bool,
 }
@@ -46,8 +50,25 @@ enum Style {
 }
 
 impl NumberTexts {
-    /// None unless most of these different texts, with their counts, are numbers.
+    /// None unless most of these different texts, with their counts, are numbers, all of the same unit if they have one.
     pub(crate) fn of(texts: &[(&str, u64)]) -> Option<NumberTexts> {
+        NumberTexts::without_unit(texts).or_else(|| NumberTexts::with_unit(texts))
+    }
+
+    /// A text of any number is no feature that is a number: its unit is one of this column.
+    fn with_unit<'a>(texts: &[(&'a str, u64)]) -> Option<NumberTexts> {
+        let unit = unit_of(texts.iter().map(|(text, _)| *text).find(|text| !is_code(text))?)?;
+        let number = |text: &'a str| text.strip_prefix(unit).or_else(|| text.strip_suffix(unit));
+        let strip = |(text, count): &(&'a str, u64)| match number(text) {
+            Some(number) => Some((number, *count)),
+            None => is_code(text).then_some((*text, *count)),
+        };
+        let numbers: Vec<(&str, u64)> = texts.iter().map(strip).collect::<Option<_>>()?;
+        let found = NumberTexts::without_unit(&numbers).filter(|found| found.others.is_none())?;
+        Some(NumberTexts { unit: unit.to_owned(), reads: false, ..found })
+    }
+
+    fn without_unit(texts: &[(&str, u64)]) -> Option<NumberTexts> {
         let count = |style| texts.iter().filter(|(text, _)| read(text, style).is_some()).count();
         let (points, commas) = (count(Style::Point), count(Style::Comma));
         // 17,23 in a few places is a list of numbers, as 6,11,17 is
@@ -67,6 +88,7 @@ impl NumberTexts {
                     numbers += count;
                     values.extend(std::iter::repeat_n(number.value, *count as usize));
                     found.remove(&number.removed);
+                    found.are_written_out |= number.has_fraction || text.starts_with(' ');
                     found.reads &= found.style().read(text).is_some();
                 }
                 None => others.push(((*text).to_owned(), *count)),
@@ -93,10 +115,12 @@ impl NumberTexts {
         NumberTexts {
             decimal_comma: style == Style::Comma,
             removed: String::new(),
+            unit: String::new(),
             codes: Vec::new(),
             others: None,
             distinct: 0,
             numbers: Numbers::of(Vec::new()),
+            are_written_out: false,
             reads: true,
         }
     }
@@ -107,11 +131,12 @@ impl NumberTexts {
     }
 
     /// Are they numbers, and not names that have digits? Then something keeps them from being of a type of numbers:
-    /// codes, signs, or what else is no number. A column of integers alone was made text on purpose. Two values and a
-    /// code say as much as categories.
-    pub fn are_amounts(&self) -> bool {
+    /// codes, signs, or what else is no number. A column of integers alone was made text on purpose, unless
+    /// `is_untyped`, where the columns of a file have been given no types. Two values and a code say as much
+    /// as categories.
+    pub fn are_amounts(&self, is_untyped: bool) -> bool {
         let is_kept = !self.codes.is_empty() || self.others.is_some() || !self.removed.is_empty();
-        self.reads && self.distinct > 2 && (is_kept || self.decimal_comma || !self.numbers.is_whole)
+        self.reads && self.distinct > 2 && (is_kept || self.are_written_out || is_untyped)
     }
 
     fn remove(&mut self, removed: &str) {
@@ -125,12 +150,25 @@ impl NumberTexts {
     /// The numbers of a column, which is given as SQL writes it.
     pub fn expression(&self, column: &str) -> String {
         let codes: Vec<String> = self.codes.iter().map(|(text, _)| text.clone()).collect();
-        let cleaned = |texts: String| match (self.decimal_comma, self.removed.is_empty()) {
-            (false, true) => texts,
-            (true, true) => format!("replace({texts}, ',', '.')"),
-            (false, false) => format!("translate({texts}, {}, '')", quote_text(&self.removed)),
-            // translate() removes the signs that have no counterpart
-            (true, false) => format!("translate({texts}, {}, '.')", quote_text(&format!(",{}", self.removed))),
+        // translate() removes the signs that have no counterpart
+        let (mut from, mut to) = (String::new(), String::new());
+        if self.removed.contains('(') {
+            from.push('(');
+            to.push('-');
+        }
+        if self.decimal_comma {
+            from.push(',');
+            to.push('.');
+        }
+        from.extend(self.removed.chars().filter(|sign| *sign != '('));
+        let without_unit = |texts: String| match self.unit.as_str() {
+            "" => texts,
+            unit => format!("replace({texts}, {}, '')", quote_text(unit)),
+        };
+        let cleaned = |texts: String| match (without_unit(texts), from.as_str()) {
+            (texts, "") => texts,
+            (texts, ",") if self.decimal_comma => format!("replace({texts}, ',', '.')"),
+            (texts, from) => format!("translate({texts}, {}, '{to}')", quote_text(from)),
         };
         if self.others.is_none() {
             return format!("{}::float8", cleaned(without(column, &codes)));
@@ -138,6 +176,20 @@ impl NumberTexts {
         let number = cleaned(column.to_owned());
         format!("CASE WHEN {number} ~ '^\\s*[-+]?[0-9]*[.]?[0-9]+\\s*$' THEN {number}::float8 END")
     }
+}
+
+/// The unit of a number: a currency's three capitals in front of it with a blank, or letters behind it.
+fn unit_of(text: &str) -> Option<&str> {
+    const LONGEST: usize = 8;
+    let at = text.find(|c: char| c.is_ascii_digit())?;
+    let is_currency = at == 4 && text.as_bytes()[3] == b' ' && text[..3].bytes().all(|c| c.is_ascii_uppercase());
+    if is_currency {
+        return Some(&text[..at]);
+    }
+    let behind = &text[text.rfind(|c: char| c.is_ascii_digit())? + 1..];
+    let is_unit = |c: char| c.is_alphabetic() || c == ' ' || c == '/' || c == '.';
+    let has_letters = behind.chars().any(char::is_alphabetic) && behind.chars().all(is_unit);
+    (has_letters && behind.chars().count() <= LONGEST).then_some(behind)
 }
 
 /// Is it a list of numbers with commas between them, and no number in any style?
@@ -152,6 +204,7 @@ struct Number {
     value: f64,
     removed: String,
     has_leading_zero: bool,
+    has_fraction: bool,
 }
 
 /// Reads a text as a number of this style.
@@ -188,16 +241,25 @@ fn read(text: &str, style: Style) -> Option<Number> {
     }
     let value: f64 = format!("{sign}{digits}.{fraction}{exponent}").parse().ok()?;
     let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
-    value.is_finite().then_some(Number { value, removed, has_leading_zero })
+    let has_fraction = mantissa.contains(decimal) || !exponent.is_empty();
+    value.is_finite().then_some(Number { value, removed, has_leading_zero, has_fraction })
 }
 
 /// The text without signs of currencies and %, which are given, too.
 fn strip(text: &str) -> Option<(String, String)> {
     let mut removed = String::new();
     let text = text.trim();
-    let (sign, mut rest) = match text.strip_prefix(['+', '-']) {
-        Some(rest) => (&text[..1], rest),
-        None => ("", text),
+    let of_accounting = text.strip_prefix(CURRENCIES).unwrap_or(text).strip_prefix('(').map(|_| {
+        removed.push_str("()");
+        text.replacen('(', "", 1)
+    });
+    if of_accounting.is_some() && !text.ends_with(')') {
+        return None;
+    }
+    let (sign, mut rest) = match (&of_accounting, text.strip_prefix(['+', '-'])) {
+        (Some(number), _) => ("-", &number[..number.len() - 1]),
+        (None, Some(rest)) => (&text[..1], rest),
+        (None, None) => ("", text),
     };
     let is_unit = |c: char| CURRENCIES.contains(&c) || c == '%';
     if let Some(unit) = rest.chars().next().filter(|c| CURRENCIES.contains(c)) {
@@ -266,6 +328,22 @@ mod tests {
         assert_eq!(expression(&["1 234", "12 345 678", "7"]), "translate(a, ' ', '')::float8");
         assert_eq!(expression(&["1'234", "7"]), "translate(a, '''', '')::float8");
         assert_eq!(expression(&["$1,234", "$7", "N/A"]), "translate(NULLIF(a, 'N/A'), '$,', '')::float8");
+        assert_eq!(expression(&["1,234", "(5)", "7"]), "translate(a, '(,)', '-')::float8");
+        assert_eq!(expression(&["1,5 €", "(2,5 €)", "$(7)"]), "translate(a, '(,€ )$', '-.')::float8");
+        assert_eq!(of(&["(5)", "(6)", "4"]).unwrap().numbers.min, -6.0);
+    }
+
+    #[test]
+    fn units_are_removed_from_numbers_that_all_have_them() {
+        assert_eq!(
+            expression(&["USD 1,234", "USD 5", "USD 7", "NA"]),
+            "translate(replace(NULLIF(a, 'NA'), 'USD ', ''), ',', '')::float8"
+        );
+        assert_eq!(expression(&["5 kg", "7.5 kg", "60 kg"]), "replace(a, ' kg', '')::float8");
+        assert!(!of(&["5 kg", "7.5 kg", "60 kg"]).unwrap().are_amounts(true), "no feature has a unit");
+        for texts in [&["5 kg", "7 lb"][..], &["A1", "A2"], &["Group 1", "Group 2"], &["5 kilograms", "6 kilograms"]] {
+            assert_eq!(of(texts), None, "{texts:?}");
+        }
     }
 
     #[test]
@@ -284,13 +362,17 @@ mod tests {
 
     #[test]
     fn amounts_are_numbers_that_something_made_text() {
-        let are_amounts = |texts: &[&str]| of(texts).unwrap().are_amounts();
+        let are_amounts = |texts: &[&str]| of(texts).unwrap().are_amounts(false);
         assert!(are_amounts(&["1", "2", "3", "NA"]));
         assert!(are_amounts(&["1.5", "2", "3"]));
+        assert!(are_amounts(&["1.0", "2", "3"]), "no code has decimals");
+        assert!(are_amounts(&[" 1", " 2", " 3"]), "what stood behind a separator and a blank");
         assert!(are_amounts(&["$1", "$2", "$3"]));
         assert!(are_amounts(&["1,234", "2", "3"]));
         assert!(are_amounts(&["1,5", "2,5", "3"]));
         assert!(!are_amounts(&["1", "2", "3"]), "a column of integers that someone made text");
+        assert!(of(&["1", "2", "3"]).unwrap().are_amounts(true), "no column has been given a type");
+        assert!(!of(&["0", "1"]).unwrap().are_amounts(true), "as good as categories");
         assert!(!are_amounts(&["0", "1", "NA"]), "as good as categories");
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn without(column: &str, texts: &[String]) -> String {
 
 /// Is a text one of those that stand for a missing value?
 pub(crate) fn is_code(text: &str) -> bool {
-    const CODES: [&str; 24] = [
+    const CODES: [&str; 25] = [
         "",
         "?",
         "??",
@@ -36,6 +36,7 @@ pub(crate) fn is_code(text: &str) -> bool {
         "n.a",
         "#n/a",
         "nan",
+        "nat",
         "null",
         "none",
         "nil",

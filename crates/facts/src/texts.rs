@@ -14,6 +14,20 @@ pub struct Texts {
     pub meaning: Meaning,
     /// the most frequent one, or the first by its letters
     pub example: Option<String>,
+    /// texts that differ only in case or in blanks around them: two of them, and how many more of the different ones
+    /// would be none of their own
+    pub variants: Option<Variants>,
+}
+
+/// Categories that are probably one, such as `Red` and `red `.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variants {
+    /// the most frequent of the first that differ so
+    pub one: String,
+    /// another one
+    pub other: String,
+    /// different texts if case and blanks did not count
+    pub distinct: u64,
 }
 
 /// What the texts of a column are.
@@ -42,8 +56,25 @@ impl Texts {
         Texts {
             counts: Distinct::of_runs(runs.iter().map(|(_, count)| *count)),
             meaning: Meaning::of(&runs, order),
+            variants: Variants::of(&runs),
             example: most.or(runs.first()).map(|(text, _)| (*text).to_owned()),
         }
+    }
+}
+
+impl Variants {
+    /// Of these different texts with their counts. What rarely recurs is no category.
+    fn of(texts: &[(&str, u64)]) -> Option<Variants> {
+        let rows: u64 = texts.iter().map(|(_, count)| count).sum();
+        if 2 * texts.len() as u64 > rows {
+            return None;
+        }
+        let mut folded: Vec<(String, &str, u64)> =
+            texts.iter().map(|(text, count)| (text.trim().to_lowercase(), *text, *count)).collect();
+        folded.sort_by(|a, b| a.0.cmp(&b.0).then(b.2.cmp(&a.2)));
+        let same = || folded.chunk_by(|a, b| a.0 == b.0);
+        let first = same().filter(|group| group.len() > 1).max_by_key(|group| group[1].2)?;
+        Some(Variants { one: first[0].1.to_owned(), other: first[1].1.to_owned(), distinct: same().count() as u64 })
     }
 }
 
@@ -93,6 +124,16 @@ mod tests {
         assert_eq!(of(&["b", "a"]).example.as_deref(), Some("a"));
         assert_eq!(of(&["?", "?"]).example.as_deref(), Some("?"));
         assert_eq!(of(&[]).example, None);
+    }
+
+    #[test]
+    fn texts_that_differ_in_case_or_blanks_are_variants() {
+        let variants =
+            of(&["Red", "Red", "red ", "red ", "blue", "blue", "Blue", "blue", "green", "green"]).variants.unwrap();
+        assert_eq!((variants.one.as_str(), variants.other.as_str(), variants.distinct), ("Red", "red ", 3));
+        assert_eq!(of(&["Red", "Red", "blue", "blue"]).variants, None);
+        assert_eq!(of(&["Red", "red"]).variants, None, "they do not recur");
+        assert_eq!(of(&[]).variants, None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum NumberStyle {
 /// In which order a text has year, month and day. A month may be a name, unless the year comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DayOrder {
-    /// 2013-01-05
+    /// 2013-01-05, or 2013-01 for the first day of a month
     Ymd,
     /// 05/01/2013 or 5 January 2013
     Dmy,
@@ -66,9 +66,10 @@ impl NumberStyle {
             "(?:(?:[0-9]{{1,3}}(?:[{thousand}{spaces}{apostrophes}][0-9]{{3}}){{1,12}}|{digits})\
              (?:[{decimal}][0-9]{{0,{MOST_DIGITS}}})?|[{decimal}]{digits})(?:[eE][-+]?[0-9]{{1,2}})?"
         );
+        let unit = format!("(?:[{spaces}]*[{CURRENCIES}%])?");
         format!(
-            "^[{blanks}]*(?:[-+]?[{CURRENCIES}]?[{spaces}]*|[{CURRENCIES}][{spaces}]*[-+]?){number}\
-             [{spaces}]*[{CURRENCIES}%]?[{blanks}]*$"
+            "^[{blanks}]*(?:(?:[-+]?[{CURRENCIES}]?[{spaces}]*|[{CURRENCIES}][{spaces}]*[-+]?){number}{unit}\
+             |[{CURRENCIES}]?[(][{CURRENCIES}]?{number}{unit}[)])[{blanks}]*$"
         )
     }
 
@@ -77,10 +78,10 @@ impl NumberStyle {
     pub fn translated(self) -> (String, &'static str) {
         let (_, thousand) = self.signs();
         let rest = APOSTROPHES.iter().chain(&BLANKS);
-        let removed: String = [thousand, '%'].iter().chain(rest).copied().chain(CURRENCIES.chars()).collect();
+        let removed: String = [thousand, '%', ')'].iter().chain(rest).copied().chain(CURRENCIES.chars()).collect();
         match self {
-            NumberStyle::Point => (removed, ""),
-            NumberStyle::Comma => (format!(",{removed}"), "."),
+            NumberStyle::Point => (format!("({removed}"), "-"),
+            NumberStyle::Comma => (format!("(,{removed}"), "-."),
         }
     }
 
@@ -90,6 +91,14 @@ impl NumberStyle {
         let is_currency = |c: char| CURRENCIES.contains(c);
         let is_separator = |c: char| c == thousand || SPACES.contains(&c) || APOSTROPHES.contains(&c);
         let text = text.trim_matches(BLANKS);
+        // (5) is -5 in accounting
+        if let Some(inner) = text.strip_prefix(is_currency).unwrap_or(text).strip_prefix('(') {
+            let number = inner.strip_suffix(')')?;
+            let digits = number.strip_prefix(is_currency).unwrap_or(number);
+            let is_number =
+                digits.starts_with(|c: char| c.is_ascii_digit() || c == decimal) && !digits.ends_with(BLANKS);
+            return if is_number { Some(-self.read(digits)?) } else { None };
+        }
         let (mut is_negative, unsigned) = sign(text);
         let mut rest = unsigned;
         if let Some(behind) = rest.strip_prefix(is_currency) {
@@ -169,23 +178,24 @@ impl DayOrder {
 
     /// The regular expression that a text matches if it says a date.
     pub fn pattern(self) -> String {
-        const YEAR: &str = "([1-9][0-9]{3})";
-        const DAY: &str = "(0?[1-9]|[12][0-9]|3[01])";
-        const NUMBER: &str = "0?[1-9]|1[0-2]";
+        const YEAR: &str = "[1-9][0-9]{3}";
+        const DAY: &str = "(0?[1-9]|[12][0-9]|3[01])(?![0-9])";
+        const NUMBER: &str = "(?:0?[1-9]|1[0-2])(?![0-9])";
         let named: Vec<&str> = (0..12).map(|month| &MONTHS[3 * month..3 * month + 3]).collect();
         let named = format!("{NUMBER}|(?:{})[a-z]{{0,7}}", named.join("|"));
         let day = match self {
-            DayOrder::Ymd => format!("{YEAR}[-/.]({NUMBER})[-/.]{DAY}"),
-            DayOrder::Dmy => format!("{DAY}[-/. ]({named})[-/.,]? ?{YEAR}"),
-            DayOrder::Mdy => format!("({named})[-/. ]{DAY}[-/.,]? ?{YEAR}"),
+            DayOrder::Ymd => format!("({YEAR})[-/.]({NUMBER})(?:[-/.]{DAY})?"),
+            DayOrder::Dmy => format!("{DAY}[-/. ]({named})[-/.,]? ?({YEAR}|[0-9]{{2}})"),
+            DayOrder::Mdy => format!("({named})[-/. ]{DAY}[-/.,]? ?({YEAR}|[0-9]{{2}})"),
         };
         format!(
-            "(?i)^[ \t\n\r]*{day}(?:[ t]([01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-9.]{{1,10}})? ?(?:z|[-+][0-9:]{{2,6}})?)?\
-             [ \t\n\r]*$"
+            "(?i)^[ \t\n\r]*{day}(?:,?[ t]([01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-9.]{{1,12}})? ?\
+             (?:([ap])m|z|utc|gmt|[-+][0-9:]{{2,6}})?)?[ \t\n\r]*$"
         )
     }
 
-    /// Which groups of the regular expression have year, month and day; the fourth has the hour.
+    /// Which groups of the regular expression have year, month and day; the fourth has the hour, and the fifth an a or
+    /// a p if it is one of 12.
     pub fn groups(self) -> [usize; 3] {
         match self {
             DayOrder::Ymd => [1, 2, 3],
@@ -214,10 +224,12 @@ impl DayOrder {
             DayOrder::Dmy => month(rest)?,
         };
         let (third, rest) = match self {
-            DayOrder::Ymd => field(rest.strip_prefix(['-', '/', '.'])?, 1, 2)?,
+            // a month
+            DayOrder::Ymd if !rest.starts_with(['-', '/', '.']) => (1, rest),
+            DayOrder::Ymd => field(&rest[1..], 1, 2)?,
             _ => {
                 let rest = rest.strip_prefix(['-', '/', '.', ',']).unwrap_or(rest);
-                field(rest.strip_prefix(' ').unwrap_or(rest), 4, 4)?
+                year(rest.strip_prefix(' ').unwrap_or(rest))?
             }
         };
         let (year, month, day) = match self {
@@ -225,7 +237,7 @@ impl DayOrder {
             DayOrder::Dmy => (third, second, first),
             DayOrder::Mdy => (third, first, second),
         };
-        let hour = match rest.strip_prefix([' ', 't', 'T']) {
+        let hour = match rest.strip_prefix(',').unwrap_or(rest).strip_prefix([' ', 't', 'T']) {
             None => rest.is_empty().then_some(0)?,
             Some(time) => hour(time)?,
         };
@@ -238,6 +250,14 @@ impl DayOrder {
 fn field(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     let (number, rest) = digits(text);
     (least..=most).contains(&number.len()).then(|| Some((number.parse().ok()?, rest)))?
+}
+
+/// The year that a text begins with, and the rest. One of two digits is between 1970 and 2069, as PostgreSQL reads it.
+fn year(text: &str) -> Option<(i64, &str)> {
+    field(text, 4, 4).or_else(|| {
+        let (year, rest) = field(text, 2, 2)?;
+        Some((year + if year < 70 { 2000 } else { 1900 }, rest))
+    })
 }
 
 /// The month that a text begins with, as a number or a name, and the rest.
@@ -259,13 +279,19 @@ fn hour(text: &str) -> Option<i64> {
     let mut rest = rest;
     if let Some(seconds) = rest.strip_prefix(':') {
         let end = seconds.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(seconds.len());
-        rest = (1..=10).contains(&end).then(|| &seconds[end..])?;
+        rest = (1..=12).contains(&end).then(|| &seconds[end..])?;
     }
-    rest = rest.strip_prefix(' ').unwrap_or(rest);
+    let rest = rest.strip_prefix(' ').unwrap_or(rest).to_ascii_lowercase();
     let zone = rest.strip_prefix(['-', '+']);
     let is_zone = |zone: &str| (2..=6).contains(&zone.len()) && zone.chars().all(|c| c.is_ascii_digit() || c == ':');
-    let is_end = rest.is_empty() || rest.eq_ignore_ascii_case("z") || zone.is_some_and(is_zone);
-    (hour < 24 && minute < 60 && is_end).then_some(hour)
+    let hour_of_day = match rest.as_str() {
+        "" | "z" | "utc" | "gmt" => hour,
+        // 12:30 am is half an hour after midnight
+        "am" => hour % 12,
+        "pm" => hour % 12 + 12,
+        _ => zone.is_some_and(is_zone).then_some(hour)?,
+    };
+    (hour < 24 && minute < 60).then_some(hour_of_day)
 }
 
 #[cfg(test)]
@@ -291,6 +317,11 @@ mod tests {
             ("1'234", 1234.0),
             ("007", 7.0),
             ("\t5\n", 5.0),
+            ("(1,234.5)", -1234.5),
+            ("($5)", -5.0),
+            ("$(5)", -5.0),
+            ("(5 %)", -5.0),
+            ("(.5)", -0.5),
         ] {
             assert_eq!(of(text), Some(number), "{text:?}");
         }
@@ -318,12 +349,21 @@ mod tests {
             "1.2.3",
             "$€5",
             "%5",
+            "(5",
+            "5)",
+            "((5))",
+            "(-5)",
+            "-(5)",
+            "( 5)",
+            "()",
+            "(NA)",
             too_long.as_str(),
         ] {
             assert_eq!(of(text), None, "{text:?}");
         }
         let of = |text: &str| NumberStyle::Comma.read(text);
         assert_eq!([of("1.234,50 €"), of("7,25"), of("3"), of("1,5e2")], [1234.5, 7.25, 3.0, 150.0].map(Some));
+        assert_eq!([of("(1.234,50)"), of("(,5)")], [-1234.5, -0.5].map(Some));
         assert_eq!([of("7.25"), of("1,234.5"), of("?")], [None; 3]);
     }
 
@@ -335,6 +375,7 @@ mod tests {
             assert_eq!(of(DayOrder::Ymd, text), date(2013, 1, 5, 0), "{text:?}");
         }
         assert_eq!(of(DayOrder::Ymd, "2013-01-05 23:10:11+05:30"), date(2013, 1, 5, 23));
+        assert_eq!(of(DayOrder::Ymd, "2013-01"), date(2013, 1, 1, 0));
         assert_eq!(of(DayOrder::Ymd, "2013-02-31 7:10 -05"), date(2013, 2, 31, 7));
         for text in ["05/01/2013", "5.1.2013", "5 January 2013", "05-JAN-2013", "5 Jan, 2013"] {
             assert_eq!(of(DayOrder::Dmy, text), date(2013, 1, 5, 0), "{text:?}");
@@ -342,6 +383,14 @@ mod tests {
         for text in ["01/05/2013", "January 5, 2013", "Jan 5 2013", "jan-5-2013"] {
             assert_eq!(of(DayOrder::Mdy, text), date(2013, 1, 5, 0), "{text:?}");
         }
+        for (text, hour) in
+            [("12:30 AM", 0), ("1:30:05 am", 1), ("12:00PM", 12), ("11:59 pm", 23), ("13:00 UTC", 13), ("7:00 GMT", 7)]
+        {
+            assert_eq!(of(DayOrder::Mdy, &format!("01/05/2013 {text}")), date(2013, 1, 5, hour), "{text:?}");
+            assert_eq!(of(DayOrder::Dmy, &format!("5.1.13, {text}")), date(2013, 1, 5, hour), "{text:?}");
+        }
+        assert_eq!(of(DayOrder::Dmy, "05-Jan-69"), date(2069, 1, 5, 0));
+        assert_eq!(of(DayOrder::Mdy, "1/5/70"), date(1970, 1, 5, 0));
         for (order, text) in [
             (DayOrder::Ymd, "2013-13-05"),
             (DayOrder::Ymd, "2013-01-32"),
@@ -349,12 +398,17 @@ mod tests {
             (DayOrder::Ymd, "0000-01-01"),
             (DayOrder::Ymd, "2013 01 05"),
             (DayOrder::Ymd, "2013-Jan-05"),
-            (DayOrder::Ymd, "2013-01"),
+            (DayOrder::Ymd, "2013-01-"),
+            (DayOrder::Ymd, "2013"),
+            (DayOrder::Dmy, "1/213"),
+            (DayOrder::Mdy, "1/0513"),
             (DayOrder::Ymd, "2013-01-05 24:00"),
-            (DayOrder::Ymd, "2013-01-05 10:00 PM"),
+            (DayOrder::Ymd, "2013-01-05 10:00 XM"),
+            (DayOrder::Ymd, "13-01-05"),
             (DayOrder::Ymd, "2013-01-05x"),
             (DayOrder::Dmy, "01/13/2013"),
-            (DayOrder::Dmy, "05/01/13"),
+            (DayOrder::Dmy, "05/01/3"),
+            (DayOrder::Dmy, "05/01/013"),
             (DayOrder::Dmy, "5 Foo 2013"),
             (DayOrder::Dmy, "NA"),
             (DayOrder::Mdy, "13/01/2013"),

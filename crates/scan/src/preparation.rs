@@ -237,13 +237,18 @@ impl Measured {
     /// Tells of columns whose numbers single precision cannot hold apart.
     fn warn_of_coarse(&self, wanted: Wanted, decoder: &Decoder) {
         let features = decoder.features();
-        let mut columns: Vec<String> = Vec::new();
+        let (mut columns, mut constants): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         if let Some(moments) = &self.moments {
             let names = features.number_names();
             let name =
                 |j: usize| names.as_ref().map_or_else(|| features.name(j), |names| names[j].clone().into_owned());
-            let coarse = moments.coarse().into_iter().map(|j| (j as usize, moments.mean(j)));
-            columns.extend(coarse.filter(|(j, mean)| features.may_be_rounded(*j, *mean)).map(|(j, _)| name(j)));
+            let described: Vec<(f64, f64)> = moments.describe().collect();
+            for j in moments.coarse().into_iter().map(|j| j as usize) {
+                let (mean, deviation) = described[j];
+                if features.may_be_rounded(j, mean) {
+                    if deviation == 0.0 { &mut constants } else { &mut columns }.push(name(j));
+                }
+            }
         }
         if wanted.targets && self.targets.is_coarse() {
             columns.push(decoder.labels().column().to_owned());
@@ -255,6 +260,12 @@ impl Measured {
                     some_of(&columns)
                 ),
                 "Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.",
+            );
+        }
+        if !constants.is_empty() {
+            pg::warning(
+                format!("all values are the same in single precision: {}", some_of(&constants)),
+                "If they differ, subtract a number near their mean in a query or a view; a constant needs no feature.",
             );
         }
     }

@@ -1,6 +1,7 @@
 //! What is chosen once the pass before the first epoch has found what it depends on, and how it is reported.
 
 use super::model_choice::report_model;
+use super::penalty::Penalty;
 use super::training::Training;
 use decode::{FeatureColumns, one_hot_categories};
 use errors::some_of;
@@ -25,7 +26,7 @@ impl Training {
         let (is_open, has_open_epochs) = (self.request.has_open_rate(), self.request.has_open_epochs());
         let has_newton = self.request.choose_solver(self.buffers.decoder.dim());
         let penalty = self.choose_penalty();
-        let data = self.extent_of_an_epoch();
+        let data = if let Penalty::Compared(extent) = self.penalty { extent } else { self.extent_of_an_epoch() };
         let decoder = &self.buffers.decoder;
         let mean_square = decoder.mean_square().unwrap_or_default();
         self.request.choose(data, mean_square, decoder.mean_target());

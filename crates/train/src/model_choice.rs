@@ -3,10 +3,11 @@
 use choices::Choice as _;
 use decode::sample::Values;
 use errors::{ArgumentError, Result, TrainingError};
-use facts::LabelMeaning;
+use facts::{LabelMeaning, Meaning, Texts, Variants, quote_text};
 use loss::ModelKind;
 use options::call::TrainArguments;
 use options::loss::Loss;
+use pg::catalog::names::quote_identifier;
 use pg::catalog::types::base_type;
 use pg::executor::custom_scan::Flags;
 use pg::values::array::AnyArray;
@@ -37,6 +38,7 @@ fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) ->
         return Ok(());
     }
     let (label, features) = (arguments.label(), arguments.features());
+    let mut variants = None;
     // a label that is not there is an error soon
     let Ok(type_oid) = source.type_of(&label) else { return Ok(()) };
     let base = base_type(type_oid);
@@ -50,7 +52,14 @@ fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) ->
             let sample = source.sample(&label, features.as_deref())?;
             match sample.and_then(|sample| sample.column(&label)).map(|column| &column.values) {
                 Some(Values::Numbers(numbers)) if numbers.counts.values > 0 => LabelMeaning::of_numbers(numbers),
-                Some(Values::Texts(texts)) if texts.counts.distinct > 2 => LabelMeaning::Classes(texts.counts.distinct),
+                Some(Values::Texts(texts)) if are_quantities(texts) => {
+                    let expression = texts.meaning.expression(&quote_identifier(&label)).unwrap_or_default();
+                    return Err(TrainingError::NumbersAsText { column: label, expression }.into());
+                }
+                Some(Values::Texts(texts)) if texts.counts.distinct > 2 => {
+                    variants = texts.variants.clone();
+                    LabelMeaning::Classes(texts.counts.distinct)
+                }
                 Some(Values::Texts(texts)) if texts.counts.values > 0 => LabelMeaning::TwoClasses,
                 // there is nothing to choose by, and for some types no model
                 _ => {
@@ -72,7 +81,23 @@ fn choose_model(arguments: &mut TrainArguments, source: &Source, looks: bool) ->
     if looks && base != pg_sys::BOOLOID {
         report_model(kind, &label, number.is_some());
     }
+    if let Some(Variants { one, other, distinct }) = variants {
+        let name = quote_identifier(&label);
+        let (one, other) = (quote_text(&one), quote_text(&other));
+        pg::notice(
+            format!(
+                "classes {one} and {other} of label \"{label}\" differ in case or blanks: lower(trim({name})) has \
+                 {distinct} classes"
+            ),
+            "To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t'.",
+        );
+    }
     Ok(())
+}
+
+/// Are texts numbers to predict, rather than classes?
+fn are_quantities(texts: &Texts) -> bool {
+    matches!(&texts.meaning, Meaning::Numbers(numbers) if LabelMeaning::of_numbers(&numbers.numbers) == LabelMeaning::Quantities)
 }
 
 /// The model that has this loss, if that says which.

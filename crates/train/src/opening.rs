@@ -161,7 +161,7 @@ impl Training {
             summary: Summary::default(),
             penalty: match open_penalty {
                 Some(request) if comes_here && !flags.explain_only() => Penalty::Open(request),
-                _ => Penalty::Settled(String::new()),
+                _ => Penalty::Settled(None),
             },
             groups_before: None,
         })

@@ -1,7 +1,8 @@
-//! The penalty that a call does not name: none, or 1 / rows on the weights of categories, whichever is better.
+//! The penalty that a call does not name: none, or 1 / rows or ten times that on the weights of categories, whichever
+//! is better.
 //!
 //! Which one that is depends on the table: where few rows have each category, a penalty keeps their noise out of its
-//! weight; where few rows say all there is to know of it, it costs accuracy. So both are trained before the first
+//! weight; where few rows say all there is to know of it, it costs accuracy. So all are trained before the first
 //! epoch, side by side, on a part of the rows, and compared by their loss on the others. A table of many rows, where
 //! that would take long and the penalty is next to nothing, has none.
 
@@ -9,6 +10,7 @@ use super::phases::Phases;
 use super::training::Training;
 use decode::Decoder;
 use errors::Result;
+use loss::Extent;
 use options::loader::Loader;
 use options::nodes::Nodes;
 use options::request::Request;
@@ -21,10 +23,19 @@ use scan::Source;
 pub enum Penalty {
     /// It is to be chosen for this request.
     Open(Box<Request>),
-    /// It is on the first point and not on the second: they are compared.
-    Compared,
-    /// It is what the request says; this is what a notice says of it.
-    Settled(String),
+    /// The points but the last have those that are tried, and the last has none: they are compared, with the epochs that
+    /// a table of this extent has.
+    Compared(Extent),
+    /// It is what the request says, or this one.
+    Settled(Option<Chosen>),
+}
+
+/// A penalty that was chosen.
+pub struct Chosen {
+    /// as a multiple of 1 / rows
+    times: f64,
+    /// what a notice says of it
+    told: String,
 }
 
 /// Rows of a table that is read for the choice, at most.
@@ -33,27 +44,40 @@ const MOST_ROWS: u64 = 100_000;
 const HELD_OUT: f64 = 0.2;
 /// By what share the loss has to be less with a penalty: a smaller difference is one of chance.
 const LEAST: f64 = 1e-3;
+/// The penalties that are tried, as multiples of 1 / rows.
+const TIMES: [f64; 2] = [1.0, 10.0];
+/// Rows of a table that is divided several times, as the rows held out of it are few.
+const FEW_ROWS: u64 = 2000;
+const DIVISIONS: i64 = 5;
 
 impl Training {
     /// Settles the penalty, if it is open. Gives what a notice says of it.
     pub(super) fn choose_penalty(&mut self) -> String {
-        let none = Penalty::Settled(String::new());
-        self.penalty = match std::mem::replace(&mut self.penalty, none) {
+        self.penalty = match std::mem::replace(&mut self.penalty, Penalty::Settled(None)) {
             Penalty::Open(request) if is_worth_it(&self.buffers.decoder) => {
-                Penalty::Settled(compare(*request).ok().flatten().unwrap_or_default())
+                Penalty::Settled(choose(&request, self.buffers.decoder.extent()))
             }
-            Penalty::Open(_) => Penalty::Settled(String::new()),
+            Penalty::Open(_) => Penalty::Settled(None),
             settled => settled,
         };
-        let told = match &self.penalty {
-            Penalty::Settled(told) if told.is_empty() => return String::new(),
-            Penalty::Settled(told) => told,
-            _ => "",
-        };
         let rows = self.buffers.decoder.effective_rows();
-        let hyper = &mut self.request.points[0].hyperparameters;
-        *hyper = hyper.with_automatic_penalty(rows);
-        format!(", l2 {:.3e} on categories: {told}", hyper.l2)
+        let mut penalize = |point: usize, times: f64| {
+            let hyper = &mut self.request.points[point].hyperparameters;
+            *hyper = hyper.with_automatic_penalty(rows / times);
+            hyper.l2
+        };
+        match &self.penalty {
+            Penalty::Settled(None) => String::new(),
+            Penalty::Settled(Some(Chosen { times, told })) => {
+                format!(", l2 {:.3e} on categories: {told}", penalize(0, *times))
+            }
+            _ => {
+                for (point, times) in TIMES.into_iter().enumerate() {
+                    penalize(point, times);
+                }
+                String::new()
+            }
+        }
     }
 }
 
@@ -61,16 +85,39 @@ fn is_worth_it(decoder: &Decoder) -> bool {
     decoder.has_categories() && decoder.extent().tuples <= MOST_ROWS
 }
 
-/// Trains a model with the penalty and one without. Gives how they compare if the former is better; None if it is not,
-/// or if the rows are too few to say.
-fn compare(mut request: Request) -> Result<Option<String>> {
+/// The penalty that is better than 0 on a table of this extent; None if 0 is best, or if the rows are too few to
+/// say.
+fn choose(request: &Request, extent: Extent) -> Option<Chosen> {
+    let seed = request.shuffling.seed;
+    // rows that the call holds out are the same each time
+    let divisions = if extent.tuples <= FEW_ROWS && request.row_groups.hold_out.is_none() { DIVISIONS } else { 1 };
+    let divide = |division: i64| compare(request.clone(), extent, seed.wrapping_add(division)).ok();
+    // if rows of one class alone are held out, or none, there is nothing to compare
+    let compared: Vec<Vec<f64>> =
+        (0..divisions).filter_map(divide).filter(|losses| losses.len() == TIMES.len() + 1).collect();
+    let mean = |point: usize| compared.iter().map(|losses| losses[point]).sum::<f64>() / compared.len() as f64;
+    let losses: Vec<f64> = (0..=TIMES.len()).map(mean).collect();
+    let without = losses[TIMES.len()];
+    let (mut best, mut chosen) = (without, None);
+    for (times, loss) in TIMES.into_iter().zip(losses) {
+        if loss < (1.0 - LEAST) * best {
+            (best, chosen) = (loss, Some(times));
+        }
+    }
+    let [best, without] = [best, without].map(in_few_digits);
+    let told = format!("loss {best} in the rows held out for the choice, {without} without it");
+    chosen.map(|times| Chosen { times, told })
+}
+
+/// Trains a model with each penalty and one without. Gives their losses in rows that were held out by this seed.
+fn compare(mut request: Request, extent: Extent, seed: i64) -> Result<Vec<f64>> {
     let mut without = request.points[0].clone();
     without.has_open_penalty = false;
+    request.points = vec![request.points[0].clone(); TIMES.len()];
     request.points.push(without);
     // the first of several calls chooses for all of them
     let epochs = request.options.planned_epochs;
     request.points.iter_mut().for_each(|point| point.max_epochs = epochs.unwrap_or(point.max_epochs));
-    let seed = request.shuffling.seed;
     request.row_groups.hold_out.get_or_insert(HoldOut::Rows { fraction: HELD_OUT, seed });
     (request.options.probability, request.options.verbose) = (false, false);
     // the scan of others is for the training itself
@@ -83,17 +130,10 @@ fn compare(mut request: Request) -> Result<Option<String>> {
     };
     pg::quietly(|| {
         let mut training = Snapshot::with_active(open)?;
-        training.penalty = Penalty::Compared;
+        training.penalty = Penalty::Compared(extent);
         let losses = training.losses_held_out();
         training.close();
-        // rows of one class alone are held out, or none: then there is nothing to compare
-        Ok(match losses.unwrap_or_default()[..] {
-            [with, without] if with < (1.0 - LEAST) * without => {
-                let [with, without] = [with, without].map(in_few_digits);
-                Some(format!("loss {with} in the rows held out for the choice, {without} without it"))
-            }
-            _ => None,
-        })
+        losses
     })
 }
 

@@ -30,22 +30,24 @@ def _number_pattern(decimal: str, thousand: str) -> re.Pattern[str]:
     whole = f"(?:[0-9]{{1,3}}(?:[{thousand}{_SPACES}{_APOSTROPHES}][0-9]{{3}}){{1,12}}|{digits})"
     number = f"(?:{whole}(?:[{decimal}][0-9]{{0,40}})?|[{decimal}]{digits})(?:[eE][-+]?[0-9]{{1,2}})?"
     sign = f"(?:[-+]?[{_CURRENCIES}]?[{_SPACES}]*|[{_CURRENCIES}][{_SPACES}]*[-+]?)"
-    return re.compile(f"[{_BLANKS}]*{sign}{number}[{_SPACES}]*[{_CURRENCIES}%]?[{_BLANKS}]*")
+    number += f"(?:[{_SPACES}]*[{_CURRENCIES}%])?"
+    negative = f"[{_CURRENCIES}]?[(][{_CURRENCIES}]?{number}[)]"
+    return re.compile(f"[{_BLANKS}]*(?:{sign}{number}|{negative})[{_BLANKS}]*")
 
 
 _NUMBERS = {style: _number_pattern(*signs) for style, signs in _STYLES.items()}
 
 
 def _date_pattern(order: str) -> re.Pattern[str]:
-    day, number = "(0?[1-9]|[12][0-9]|3[01])", "0?[1-9]|1[0-2]"
-    year, month = "([1-9][0-9]{3})", f"({number}|(?:{'|'.join(_MONTHS)})[a-z]{{0,7}})"
+    day, number = "(0?[1-9]|[12][0-9]|3[01])(?![0-9])", "(?:0?[1-9]|1[0-2])(?![0-9])"
+    year, month = "[1-9][0-9]{3}", f"({number}|(?:{'|'.join(_MONTHS)})[a-z]{{0,7}})"
     dates = {
-        "ymd": f"{year}[-/.]({number})[-/.]{day}",
-        "dmy": f"{day}[-/. ]{month}[-/.,]? ?{year}",
-        "mdy": f"{month}[-/. ]{day}[-/.,]? ?{year}",
+        "ymd": f"({year})[-/.]({number})(?:[-/.]{day})?",
+        "dmy": f"{day}[-/. ]{month}[-/.,]? ?({year}|[0-9]{{2}})",
+        "mdy": f"{month}[-/. ]{day}[-/.,]? ?({year}|[0-9]{{2}})",
     }
-    zone = "(?:z|[-+][0-9:]{2,6})?"
-    time = f"(?:[ t]([01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-9.]{{1,10}})? ?{zone})?"
+    zone = "(?:([ap])m|z|utc|gmt|[-+][0-9:]{2,6})?"
+    time = f"(?:,?[ t]([01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-9.]{{1,12}})? ?{zone})?"
     return re.compile(f"[ \t\n\r]*{dates[order]}{time}[ \t\n\r]*", re.IGNORECASE)
 
 
@@ -79,7 +81,7 @@ def _number(style: str, value: Any, where: str) -> float | None:
     if _NUMBERS[style].fullmatch(value) is None:
         return None
     decimal, _ = _STYLES[style]
-    kept = "".join(c for c in value if c in f"0123456789+-eE{decimal}")
+    kept = "".join(c for c in value.replace("(", "-") if c in f"0123456789+-eE{decimal}")
     return float(kept.replace(decimal, "."))
 
 
@@ -96,11 +98,18 @@ def _date(order: str, part: str, value: Any, where: str) -> float | str | None:
     fields = dict(zip(order, found.groups()))
     named = fields["m"]
     month = int(named) if named.isdigit() else _MONTHS.index(named[:3].lower()) + 1
-    year, day = int(fields["y"]), int(fields["d"])
+    year, day = int(fields["y"]), int(fields["d"] or 1)
+    if len(fields["y"]) == 2:
+        year += 2000 if year < 70 else 1900
     if part in ("year", "day"):
         return float(year if part == "year" else day)
     if part in ("month", "hour"):
-        return f"{month if part == 'month' else int(found.group(4) or 0):02d}"
+        return f"{month if part == 'month' else _hour(*found.groups()[3:]):02d}"
     # 31 February is 3 March, as in the database; of December, days never reach the next year
     at = date(year, month, 1) + timedelta(days=day - 1)
     return str(at.isoweekday() % 7) if part == "dow" else float(at.timetuple().tm_yday)
+
+
+def _hour(hour: str | None, half: str | None) -> int:
+    """Of the day; `half` is "a" or "p" of one of 12 hours."""
+    return int(hour or 0) if half is None else int(hour or 0) % 12 + (12 if half in "pP" else 0)

@@ -66,7 +66,7 @@ pub(super) fn default_model(_: Option<ModelKind>) -> String {
 pub(super) fn default_l2(model: Option<ModelKind>) -> String {
     match model {
         Some(kind) if !kind.has_automatic_penalty() => "0".to_owned(),
-        _ => "auto: 0, or 1 / rows on the weights of categories".to_owned(),
+        _ => "auto: 0, or 1 / rows or 10 / rows on the weights of categories".to_owned(),
     }
 }
 

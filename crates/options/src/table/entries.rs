@@ -353,9 +353,9 @@ entries! {
     l1 = learning(Number(Hyperparameters::PENALTIES), Default::Number(0.0)).named("float8");
 
     /// strength of the penalty l2 / 2 * w^2; l2 * learning_rate must be below 1. auto, where learning_rate is auto, l1
-    /// is not given and there is one model: with columns of categories in up to 100,000 rows 1 / rows on their weights
-    /// alone, if the loss on a fifth of the rows is less with it; else 0. Rows count by their weights w, as
-    /// (sum of w)^2 / (sum of w^2)
+    /// is not given and there is one model: with columns of categories in up to 100,000 rows 1 / rows or 10 / rows on
+    /// their weights alone, if the loss on a fifth of the rows is less with it; else 0. Rows count by their weights w,
+    /// as (sum of w)^2 / (sum of w^2)
     l2 = learning(Number(Hyperparameters::PENALTIES), Default::Depends(default_l2)).named("float8");
 
     /// which weights l2 is on: all, or those of categories only

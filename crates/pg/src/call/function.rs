@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::spread_row::{ROW, SpreadRow};
-use crate::catalog::types::is_varlena;
+use crate::catalog::types::{base_type, is_varlena};
 use crate::compat::attributes;
 use crate::context::Context;
 use crate::declared::declared_by_hand;
@@ -11,6 +11,7 @@ use crate::executor::query::Running;
 use crate::memory::Owned;
 use crate::values::array::type_of_array;
 use crate::values::output::{OutputValue, datum_of};
+use crate::values::record::is_citext;
 use crate::values::typed::TypedDatum;
 use crate::values::varlena::{Bytes, Value};
 use pgrx::callconv::{Arg, ArgAbi};
@@ -378,6 +379,15 @@ unsafe fn type_of_argument(info: *mut pg_sys::FmgrInfo, i: usize) -> pg_sys::Oid
     // SAFETY: fn_expr is NULL or an expression that calls the function; the declaration is palloced.
     unsafe {
         let of_expression = pg_sys::get_fn_expr_argtype(info, i as c_int);
+        // a function of a text takes a citext for one, whose upper and lower case still are the same
+        if of_expression == pg_sys::TEXTOID
+            && let Some(expression) = argument_expression(info, i)
+            && (*expression).type_ == pg_sys::NodeTag::T_RelabelType
+            && let cast = pg_sys::exprType((*expression.cast::<pg_sys::RelabelType>()).arg.cast())
+            && is_citext(base_type(cast))
+        {
+            return cast;
+        }
         if of_expression != pg_sys::Oid::INVALID {
             return of_expression;
         }

@@ -59,6 +59,20 @@ pub(super) fn number_sql(column: &str, style: NumberStyle) -> String {
 pub(super) fn date_sql(column: &str, order: DayOrder, part: DatePart) -> String {
     let found = format!("(pg_catalog.regexp_match(({column})::pg_catalog.text, {}))", quote_literal(&order.pattern()));
     let [year, month, day] = order.groups().map(|group| format!("{found}[{group}]"));
+    let (year, day) = match order {
+        DayOrder::Ymd => {
+            let day = format!("(CASE WHEN {year} IS NOT NULL THEN COALESCE({day}, '1') END)");
+            (year, day)
+        }
+        // 69 is 2069, and 70 is 1970
+        _ => {
+            let century = format!(
+                "CASE WHEN pg_catalog.length({year}) OPERATOR(pg_catalog.=) 4 THEN '' \
+                 WHEN {year} OPERATOR(pg_catalog.<) '70' THEN '20' ELSE '19' END"
+            );
+            (format!("({century} OPERATOR(pg_catalog.||) {year})"), day)
+        }
+    };
     let two_digits = |number: &str| format!("pg_catalog.lpad({number}, 2, '0')");
     let month = match order {
         DayOrder::Ymd => month,
@@ -80,7 +94,18 @@ pub(super) fn date_sql(column: &str, order: DayOrder, part: DatePart) -> String 
         DatePart::Month => two_digits(&month),
         DatePart::Day => format!("{day}::pg_catalog.float8"),
         DatePart::Hour => {
-            format!("CASE WHEN {year} IS NOT NULL THEN {} END", two_digits(&format!("COALESCE({found}[4], '0')")))
+            let hour = format!("COALESCE({found}[4], '0')");
+            let of_12 = |more: &str| {
+                let hour = format!("({hour}::pg_catalog.int4 OPERATOR(pg_catalog.%) 12 OPERATOR(pg_catalog.+) {more})");
+                two_digits(&format!("{hour}::pg_catalog.text"))
+            };
+            format!(
+                "CASE WHEN {year} IS NULL THEN NULL ELSE CASE pg_catalog.lower({found}[5]) WHEN 'a' THEN {} \
+                 WHEN 'p' THEN {} ELSE {} END END",
+                of_12("0"),
+                of_12("12"),
+                two_digits(&hour)
+            )
         }
         DatePart::Dow => format!("pg_catalog.date_part('dow', {date})::pg_catalog.int4::pg_catalog.text"),
         DatePart::Doy | DatePart::Epoch => format!("pg_catalog.date_part('doy', {date})"),

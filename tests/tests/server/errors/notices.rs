@@ -145,8 +145,16 @@ pub const CASES: &[(&[&str], &str)] = &[
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, ARRAY[1.7e9::float8 + i, i, 1e9] AS x FROM generate_series(1, 500) i', 'logistic', \
            max_epochs => 1)"],
         // steps of 128 and of 64
-        "WARNING:  values are so far from 0 that single precision loses most of their differences: x[1], x[3]\n\
-         HINT:  Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.\n...",
+        "WARNING:  values are so far from 0 that single precision loses most of their differences: x[1]\n\
+         HINT:  Subtract a number near their mean in a query or a view, as in SELECT x - 1700000000 AS x.\n\
+         WARNING:  all values are the same in single precision: x[3]\n\
+         HINT:  If they differ, subtract a number near their mean in a query or a view; a constant needs no feature.\n...",
+    ),
+    (
+        &["SELECT FROM corgipile_train('SELECT (ARRAY[''Yes'', ''no'', ''yes''])[1 + i % 3] AS label, i AS a FROM generate_series(1, 300) i', \
+           max_epochs => 1)"],
+        "...NOTICE:  classes 'Yes' and 'yes' of label \"label\" differ in case or blanks: lower(trim(label)) has 2 classes\n\
+         HINT:  To use an expression, give a query as source, such as 'SELECT expression AS name, ... FROM t'.\n...",
     ),
     (
         &["SELECT FROM corgipile_train('SELECT i % 2 AS label, CASE WHEN i % 7 > 0 THEN 1.7e9::float8 + i END AS a, i AS b

@@ -12,6 +12,14 @@ pub const CASES: &[Case] = &[
         "For classes, give model => 'softmax' (or 'logistic' for two); to predict numbers, model => 'linear'.",
     ),
     Case(
+        "TrainingError::NumbersAsText",
+        "SELECT corgipile_train('SELECT (id / 2.0)::text AS label, a FROM t')",
+        "22023",
+        r#"label column "label" is text that contains numbers"#,
+        "To predict numbers, give a query as source, such as 'SELECT label::float8 AS label, ... FROM t'; \
+         model => 'softmax' takes each text for a class.",
+    ),
+    Case(
         "TrainingError::NoIndices",
         "SELECT corgipile_train('SELECT 0 AS label, ARRAY[]::int[] AS k, ARRAY[]::real[] AS v UNION ALL SELECT 1, ''{}'', ''{}''', features => '{k,v}')",
         "22000",

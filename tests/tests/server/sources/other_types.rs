@@ -40,6 +40,10 @@ fn money_and_intervals_are_numbers_and_citext_is_a_category() {
         expected.id
     );
     assert!(db.value::<bool>(&as_plain));
+    // a single column of citext is passed to the function of a text, and is still one
+    db.train("'SELECT c, label FROM t', name => 'c', max_epochs => 3, seed => 1");
+    let single = "SELECT count(DISTINCT corgipile_predict_proba('c', c)), bool_and(corgipile_predict_proba('c', c) = corgipile_predict_proba('c', t)) FROM t";
+    assert_eq!(db.line(single), "2|t");
     assert_eq!(
         db.line("SELECT categories FROM corgipile.models WHERE name = 'm' ORDER BY version DESC LIMIT 1"),
         r#"{"c": ["blue", "red"]}"#

@@ -165,3 +165,79 @@ fn columns_without_a_value_or_with_a_constant_are_left_out() {
     // a constant is better than nothing
     db.train("'SELECT region, label FROM t', max_epochs => 1");
 }
+
+#[test]
+fn negatives_in_brackets_halves_of_a_day_and_months_are_read() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS
+         SELECT i % 2 AS label, CASE WHEN i % 3 = 0 THEN '(' || to_char(1000 + i, 'FM9,999') || ')' ELSE '$' || i END AS balance,
+                to_char(timestamp '2013-01-01' + i % 40 * interval '7 hours', 'FMMM/FMDD/YY HH12:MI AM') AS seen,
+                to_char(date '1999-01-01' + i % 40 * 31, 'YYYY-MM') AS month
+           FROM generate_series(1, 600) i;
+         CREATE VIEW \"cast\" AS
+         SELECT label, CASE WHEN balance LIKE '(%' THEN -1 ELSE 1 END * translate(balance, '$(),', '')::float8 AS balance,
+                to_timestamp(seen, 'MM/DD/YY HH12:MI AM')::timestamp AS seen, to_date(month, 'YYYY-MM') AS month FROM t",
+    );
+    const OPTIONS: &str =
+        "max_epochs => 3, seed => 11, shuffle => 'no_shuffle', learning_rate => 0.05, batch_size => 1";
+    let plain = db.trained(&format!("'SELECT * FROM t', {OPTIONS}"));
+    let features = format!("SELECT features FROM corgipile.models WHERE model_id = {}", plain.id);
+    assert_eq!(
+        db.line(&features),
+        "{balance::number,seen::mdy.year,seen::mdy.month,seen::mdy.dow,seen::mdy.hour,month::ymd.year,month::ymd.month}"
+    );
+    let casts = "{balance,seen.year,seen.month,seen.dow,seen.hour,month.year,month.month}";
+    let casts = db.trained(&format!("'SELECT * FROM \"cast\"', features => '{casts}', {OPTIONS}"));
+    assert_eq!(plain.bits(), casts.bits());
+    let sql: String = db.value(&format!("SELECT corgipile_export('{}', 'sql', source => 't')", plain.id));
+    let same = format!("SELECT bool_and(corgipile_predict('{}', t) = ({sql})) FROM t", plain.id);
+    assert!(db.value::<bool>(&same));
+}
+
+#[test]
+fn a_table_without_types_has_numbers() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (20 + i % 60)::text AS age, (150 + i % 45)::text AS height, lpad((i % 90)::text, 5, '0') AS zip,
+                (ARRAY['f', 'm'])[1 + i % 2] AS sex, (i % 60 * 2.5)::text AS pay FROM generate_series(1, 400) i",
+    );
+    let told = db.notices(&["SELECT FROM corgipile_train('t', label => 'sex', max_epochs => 1)"]);
+    assert!(told.contains("as numbers, though text: age, height, pay; one-hot: zip (90 categories)"), "{told}");
+    // the label alone may have been cast, as the error says
+    let of_label = "SELECT FROM corgipile_train('t', label => 'pay')";
+    db.rejects(of_label, "22023").says(&["label column \"pay\" is text that contains numbers"]).hints(&["pay::float8"]);
+    let cast = "SELECT FROM corgipile_train('SELECT age, height, zip, sex, pay::float8 FROM t', label => 'pay', max_epochs => 1)";
+    let told = db.notices(&[cast]);
+    assert!(told.contains("model linear") && told.contains("as numbers, though text: age, height;"), "{told}");
+    // where a column has a type, those that are text were made so
+    db.train("'SELECT age, height, zip, pay::float8, sex FROM t', label => 'sex', max_epochs => 1");
+    assert_eq!(db.line("SELECT features FROM corgipile.models ORDER BY model_id DESC LIMIT 1"), "{age,height,zip,pay}");
+}
+
+#[test]
+fn what_is_probably_one_category_and_what_has_a_unit_is_reported() {
+    let mut db = Database::new();
+    db.run(
+        "CREATE TABLE t AS SELECT (ARRAY['Red', 'red ', 'blue'])[1 + i % 3] AS colour, i % 50 || ' kg' AS weight,
+                CASE WHEN i % 10 = 0 THEN '8888.0' ELSE (i % 70 / 2.0)::text END AS rain, (i % 24) || ':30' AS at,
+                (ARRAY['Yes', 'no', 'yes'])[1 + i % 3] AS label FROM generate_series(1, 600) i",
+    );
+    let told = db.notices(&["SELECT FROM corgipile_train('t', max_epochs => 1)"]);
+    for said in [
+        "classes 'Yes' and 'yes' of label \"label\" differ in case or blanks: lower(trim(label)) has 2 classes",
+        "colour (3 categories, 'Red' and 'red ' differ in case or blanks: use lower(trim(colour)) for 2)",
+        "weight (50 categories, contains numbers: use replace(weight, ' kg', '')::float8 if they are amounts)",
+        "at (text with times: use extract(epoch FROM at::time)::float8)",
+        "probably codes: rain (8888: use NULLIF(rain::float8, 8888))",
+    ] {
+        assert!(told.contains(said), "{said}\n{told}");
+    }
+    let expressions = "SELECT string_agg(expression, '|') FROM corgipile_columns('t')";
+    assert_eq!(
+        db.line(expressions),
+        "lower(trim(colour))|replace(weight, ' kg', '')::float8|NULLIF(rain::float8, 8888)|extract(epoch FROM at::time)::float8|lower(trim(label))"
+    );
+    // each of them runs
+    db.run("SELECT lower(trim(colour)), replace(weight, ' kg', '')::float8, NULLIF(rain::float8, 8888), extract(epoch FROM at::time)::float8 FROM t");
+}
