@@ -47,7 +47,7 @@ impl Training {
     }
 
     /// What an epoch learns from: all rows, or those of one buffer.
-    fn extent_of_an_epoch(&self) -> Extent {
+    pub(super) fn extent_of_an_epoch(&self) -> Extent {
         let (all, shuffling) = (self.buffers.decoder.extent(), &self.request.shuffling);
         if !shuffling.strategy.reads_one_buffer() {
             return all;

@@ -55,7 +55,7 @@ impl Training {
     pub(super) fn choose_penalty(&mut self) -> String {
         self.penalty = match std::mem::replace(&mut self.penalty, Penalty::Settled(None)) {
             Penalty::Open(request) if is_worth_it(&self.buffers.decoder) => {
-                Penalty::Settled(choose(&request, self.buffers.decoder.extent()))
+                Penalty::Settled(choose(&request, self.extent_of_an_epoch()))
             }
             Penalty::Open(_) => Penalty::Settled(None),
             settled => settled,
