@@ -50,7 +50,8 @@ enum Style {
 }
 
 impl NumberTexts {
-    /// None unless most of these different texts, with their counts, are numbers, all of the same unit if they have one.
+    /// None unless most of these different texts, with their counts, are numbers, all of the same unit if they have
+    /// one.
     pub(crate) fn of(texts: &[(&str, u64)]) -> Option<NumberTexts> {
         NumberTexts::without_unit(texts).or_else(|| NumberTexts::with_unit(texts))
     }

@@ -1,8 +1,8 @@
 //! How well buffers of blocks are mixed, by Theorem 1 of the CorgiPile paper (section 4.2).
 //!
-//! The error after T tuples is at most about `(1 - α) h_D σ² / T`, with `α = (n - 1) / (N - 1)` for n of N blocks in the
-//! buffer; that of single tuples drawn at random is `σ² / T`. So `(1 - α) h_D` says how many times as many tuples it
-//! takes, where it is above 1.
+//! The error after T tuples is at most about `(1 - α) h_D σ² / T`, with `α = (n - 1) / (N - 1)` for n of N blocks
+//! in the buffer; that of single tuples drawn at random is `σ² / T`. So `(1 - α) h_D` says how many times as many
+//! tuples it takes, where it is above 1.
 
 use crate::Geometry;
 

@@ -157,7 +157,8 @@ impl RoundRobin {
         let before = self.left[index];
         let total: usize = self.all.iter().sum();
         let gone = (total - self.left() + tuples).min(total);
-        // Rounding the processes' shares gives each turn but for a half. What is certain comes at once, the rest by turns.
+        // Rounding the processes' shares gives each turn but for a half. What is certain comes at once, the rest by
+        // turns.
         let certain = (2 * gone as u128).saturating_sub(self.all.len() as u128);
         for (left, all) in self.left.iter_mut().zip(&self.all) {
             let taken = (certain * *all as u128 + total as u128) / (2 * total as u128).max(1);

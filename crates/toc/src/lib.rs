@@ -14,7 +14,8 @@
 //! - [`map`] applies a function to each entry: by [`map_values`] to the stored values only if it leaves 0 as it is,
 //!   else by [`map_entries`] to all. [`Function`] has some by name.
 //! - [`zip`] combines two compressed matrices entry by entry, and [`zip_dense`] one with a plain matrix.
-//! - [`info`] reads the header; [`paper_bytes`] and [`paper_bytes_by_step`] say what the layout of the paper would take.
+//! - [`info`] reads the header; [`paper_bytes`] and [`paper_bytes_by_step`] say what the layout of the paper would
+//!   take.
 //!
 //! FORMAT.md describes the bytes.
 

@@ -23,8 +23,8 @@ use scan::Source;
 pub enum Penalty {
     /// It is to be chosen for this request.
     Open(Box<Request>),
-    /// The points but the last have those that are tried, and the last has none: they are compared, with the epochs that
-    /// a table of this extent has.
+    /// The points but the last have those that are tried, and the last has none: they are compared, with the epochs
+    /// that a table of this extent has.
     Compared(Extent),
     /// It is what the request says, or this one.
     Settled(Option<Chosen>),

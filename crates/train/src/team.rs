@@ -162,8 +162,8 @@ impl OwnBuffer {
     }
 }
 
-/// What all processes have of a group in their buffers, and whose turn it is to learn from it: in proportion to what each
-/// has, one by one if all have as many.
+/// What all processes have of a group in their buffers, and whose turn it is to learn from it: in proportion to what
+/// each has, one by one if all have as many.
 #[derive(Debug, Default)]
 pub struct Turns<'a> {
     round_robin: RoundRobin,

@@ -244,8 +244,8 @@ impl Training {
         Ok(PreparationTimes { time: preparation, shuffle })
     }
 
-    /// Makes the choices that are open. If there is a model to begin with, its training goes on where nothing that it was
-    /// derived from is another now, and begins again with its weights elsewhere.
+    /// Makes the choices that are open. If there is a model to begin with, its training goes on where nothing that it
+    /// was derived from is another now, and begins again with its weights elsewhere.
     pub(super) fn choose_and_begin(&mut self) {
         if self.prepares.is_some() {
             self.choose();

@@ -203,7 +203,8 @@ unsafe fn groups_by_rows(query: *mut pg_sys::Query) -> bool {
     }
 }
 
-/// Does the query read a foreign table, or one with foreign partitions? Its server might be sent the call, whose arguments no parser accepts.
+/// Does the query read a foreign table, or one with foreign partitions? Its server might be sent the call, whose
+/// arguments no parser accepts.
 ///
 /// # Safety
 /// A query that is planned.

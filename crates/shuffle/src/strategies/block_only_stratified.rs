@@ -1,4 +1,5 @@
-//! Blocks as `corgipile` draws them, the tuples within them as they lie: what the shuffle of tuples adds, and nothing else.
+//! Blocks as `corgipile` draws them, the tuples within them as they lie: what the shuffle of tuples adds, and nothing
+//! else.
 
 use super::definition::{BlockOrder, Definition};
 

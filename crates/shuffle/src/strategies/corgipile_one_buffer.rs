@@ -1,5 +1,5 @@
-//! The paper's Algorithm 1: an epoch is one buffer, whose blocks are drawn from the whole table again, and its tuples are
-//! shuffled.
+//! The paper's Algorithm 1: an epoch is one buffer, whose blocks are drawn from the whole table again, and its tuples
+//! are shuffled.
 
 use super::definition::{BlockOrder, Definition};
 

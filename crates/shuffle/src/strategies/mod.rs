@@ -66,7 +66,8 @@ strategies! {
     CorgiPile = corgipile,
     /// As `block_only`, with the blocks of a buffer drawn as `corgipile` draws them.
     BlockOnlyStratified = block_only_stratified,
-    /// As `corgipile`, with the blocks of a buffer drawn as the paper draws them: all sets of blocks are equally likely.
+    /// As `corgipile`, with the blocks of a buffer drawn as the paper draws them: all sets of blocks are equally
+    /// likely.
     CorgiPileSimple = corgipile_simple,
     /// As `corgipile_simple`, but an epoch is one buffer: the paper's Algorithm 1. Other blocks come in each epoch.
     CorgiPileOneBuffer = corgipile_one_buffer,
@@ -123,8 +124,8 @@ impl Strategy {
         self.definition().blocks == BlockOrder::OneBuffer
     }
 
-    /// Whether the rows may fall into groups, or a validation part: tuples that stay in the buffer would stay in that of
-    /// another group, and one buffer may have no row of a group.
+    /// Whether the rows may fall into groups, or a validation part: tuples that stay in the buffer would stay in that
+    /// of another group, and one buffer may have no row of a group.
     pub fn supports_groups(self) -> bool {
         !self.keeps_tuples() && !self.reads_one_buffer()
     }

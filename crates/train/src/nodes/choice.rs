@@ -46,7 +46,8 @@ impl Place {
         (source, planned): (&Source, &Planned),
     ) -> Result<Place> {
         let nodes = &request.options.servers;
-        // Each server would learn by itself, whatever labels its rows have: that was looked at before the first epoch only.
+        // Each server would learn by itself, whatever labels its rows have: that was looked at before the first epoch
+        // only.
         let averages = |point: &Point| point.hyperparameters.steps() == Steps::ByTuple;
         let would_average_anew =
             resume.is_some_and(|resume| !resume.was_on_servers()) && request.points.iter().any(averages);

@@ -294,7 +294,8 @@ fn errors_and_skipped_rows_are_the_same_in_every_epoch() {
     assert_eq!(on, off);
 }
 
-/// Compressed mini-batches stay as they are stored where memory is too short for open ones, and open as far as it allows.
+/// Compressed mini-batches stay as they are stored where memory is too short for open ones, and open as far as it
+/// allows.
 #[test]
 fn a_small_cache_keeps_compressed_mini_batches_as_they_are_stored() {
     let mut db = Database::new();
