@@ -45,7 +45,7 @@ pub struct ColumnSample {
 pub enum Values {
     Numbers(Numbers),
     /// also of an enum
-    Texts(Texts),
+    Texts(Box<Texts>),
     /// of a date or time, with one of them as a text
     Times(Distinct, Option<String>),
     /// of another type, with one of them as a text
@@ -231,7 +231,7 @@ impl Collected {
         let (values, of) = match self {
             Collected::Integers(integers) => (integers.len(), Values::Numbers(Numbers::of_integers(integers))),
             Collected::Numbers(_, numbers) => (numbers.len(), Values::Numbers(Numbers::of(numbers))),
-            Collected::Texts(texts) => (texts.len(), Values::Texts(Texts::of(texts, order))),
+            Collected::Texts(texts) => (texts.len(), Values::Texts(Box::new(Texts::of(texts, order)))),
             Collected::Times(times) => (times.len(), of_times(times)),
             Collected::Other(values, example) => (values, Values::Other(example)),
         };

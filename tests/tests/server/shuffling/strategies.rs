@@ -201,9 +201,7 @@ fn an_epoch_of_one_buffer_reads_other_blocks_each_time() {
     }
     // an epoch of a training is such a buffer, with a sample before it or without, and the whole table in the end
     for rate in ["", ", learning_rate => 0.1, standardize => false, nulls => 'skip'"] {
-        let arguments = format!(
-            "features => '{{features_v}}', shuffle => 'corgipile_one_buffer', block_size => '40kB', buffer_size => '10%', seed => 3"
-        );
+        let arguments = "features => '{features_v}', shuffle => 'corgipile_one_buffer', block_size => '40kB', buffer_size => '10%', seed => 3";
         let trained = db.train(&format!("'t', max_epochs => 20, {arguments}{rate}"));
         assert!(trained.iter().all(|epoch| epoch.tuples == 70), "{trained:?}");
     }
