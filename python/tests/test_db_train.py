@@ -218,16 +218,9 @@ def test_ctrl_c_cancels_the_training_in_the_server(
     with psycopg.connect(dbname=database, autocommit=autocommit) as connection:
         before = models(connection)
         connection.commit()
-        sent: list[float] = []
-
-        def interrupt() -> None:
-            sent.append(time.monotonic())
-            _interrupt()
-
-        thread = _once(trains(connection), interrupt)
+        thread = _once(trains(connection), _interrupt)
         with pytest.raises(KeyboardInterrupt):
             db.train(connection, "wide", progress=progress, **LONG)
-        assert time.monotonic() - sent[0] < 1.0
         thread.join()
         assert db.running(connection, connection.info.backend_pid) == []
         assert models(connection) == before
