@@ -156,7 +156,7 @@ impl RoundRobin {
     pub fn take(&mut self, tuples: usize, index: usize) -> usize {
         let before = self.left[index];
         let total: usize = self.all.iter().sum();
-        let gone = (total - self.left() + tuples).min(total);
+        let gone = (total - self.left()).saturating_add(tuples).min(total);
         // Rounding the processes' shares gives each turn but for a half. What is certain comes at once, the rest by
         // turns.
         let certain = (2 * gone as u128).saturating_sub(self.all.len() as u128);

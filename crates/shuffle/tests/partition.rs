@@ -193,7 +193,12 @@ proptest! {
                 prop_assert_eq!(*taken, expected, "{} after {} turns of {:?}", i, done, &tuples);
             }
         }
-        prop_assert_eq!(taken, tuples);
+        prop_assert_eq!(&taken, &tuples);
+        // as many as are left, however many are asked for
+        turns.begin(tuples.iter().copied());
+        turns.take(1.min(turns.left()), 0);
+        let left = turns.left();
+        prop_assert_eq!(turns.take_of_all(usize::MAX).iter().sum::<usize>(), left);
     }
 
     /// Theorem 3, for blocks: what is in the buffers of k processes is what may be in the buffers of one.
